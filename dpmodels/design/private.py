@@ -84,11 +84,11 @@ class PrivateDesign(BoundRows):
 
     def blocks(
         self,
-        function: Callable[[Floats], Answer],
+        function: Callable[..., Answer],
         lattice: Lattice,
         *,
         count_public: bool,
-        of_norms: bool = False,
+        with_norms: bool = False,
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
 
@@ -97,18 +97,16 @@ class PrivateDesign(BoundRows):
         like all else in it, where it is not. A row's integers follow from it and public facts
         alone. Its results, multiplied by how often the rows count, are yielded in any order with
         that number of rows: up to 64 times the sum of a block, so beyond 2**53. `count_public` says
-        whether progress may show the number of rows. With `of_norms` the function takes the squared
-        integer norms of the complete rows of a block instead.
+        whether progress may show the number of rows. The function takes the squared integer norms
+        too, shape (rows,), `with_norms`.
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
-            squares = np.empty(part.rows if of_norms else 0)
-            augmented = self._augmented(part, lattice, squares if of_norms else None)
+            squares = [np.empty(part.rows)] if with_norms else []
+            arrays = [self._augmented(part, lattice, *squares), *squares]
 
             def of_span(span: Span) -> Answer:
-                if of_norms:
-                    return function(squares[span][augmented[0, span] > 0])
-                return function(augmented[:, span])
+                return function(*(array[..., span] for array in arrays))
 
             return list(in_blocks(part, lattice.block_rows, of_span))
 

@@ -126,7 +126,7 @@ class Rows(Unshown):
         self._untaken = 0  # Places of persons of other sites, whose number is public
         self._persons: Persons | None = None
         self._side: Side | None = None
-        self._thinning: Thinning | None = None
+        self.thinning: Thinning | None = None  # Where coins choose the rows
         self._checksum: Checksum | None = None
         self._groups: list[Part] | None = None
         self._totals: UnitTotals | None = None  # Of a survey design with sampling units
@@ -198,7 +198,7 @@ class Rows(Unshown):
         if self.times > 1:
             return self.standing(max(round(self.times * heads / FACES), 1))
         rows = self.standing(1)
-        rows._thinning = Thinning(heads, entropy)
+        rows.thinning = Thinning(heads, entropy)
         return rows
 
     def standing(self, times: int) -> Rows:
@@ -278,8 +278,8 @@ class Rows(Unshown):
         if self.kept is None or self.kept.key is not key:
             is_counted = self.terms.neighbours.n_public and self.scattered is None
             n_rows = self.source.nrows if is_counted else None
-            if n_rows and self._thinning is not None:
-                n_rows = self._thinning.expected(n_rows)
+            if n_rows and self.thinning is not None:
+                n_rows = self.thinning.expected(n_rows)
             self.kept = KeptParts(key, n_rows)
         return self.kept
 
@@ -415,8 +415,8 @@ class Rows(Unshown):
             yield from self._of_groups(source)
             return
         for chunk in self._read(self.terms, self.source.nrows if count_public else None):
-            if self._thinning is not None:
-                chunk = self._thinning.of(chunk)
+            if self.thinning is not None:
+                chunk = self.thinning.of(chunk)
             part = self._as_part(chunk)
             often = None if self.times == 1 else np.full(part.rows, self.times)
             yield part._replace(places=often)

@@ -94,9 +94,14 @@ def lattice_for(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: fl
     coarse = choose_lattice(lattice.columns, sigma)
     if coarse.bits >= lattice.bits:
         return Scaled(lattice, steps)
-    shrink = (coarse.radius / lattice.radius) ** 2
+    return on_smaller(lattice, steps, coarse, smallest)
+
+
+def on_smaller(lattice: Lattice, steps: MomentNoise, smaller: Lattice, smallest: float) -> Scaled:
+    """Return the same noise, in units of the ball, on a lattice of a smaller radius."""
+    shrink = (smaller.radius / lattice.radius) ** 2
     # A nan stays nan: max keeps its first.
-    return Scaled(coarse, MomentNoise(*(max(step * shrink, smallest) for step in astuple(steps))))
+    return Scaled(smaller, MomentNoise(*(max(step * shrink, smallest) for step in astuple(steps))))
 
 
 def laplace_multipliers(

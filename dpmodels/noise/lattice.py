@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -38,11 +38,12 @@ class Lattice:
 
     bits: int  # A row's integer norm is at most ``2**bits``
     columns: int  # Length of a row
+    inner: int = field(default=0, repr=False)  # The largest norm, where it is less than that
 
     @property
     def radius(self) -> float:
-        """Largest integer norm of a row, ``2**bits``."""
-        return float(2**self.bits)
+        """Largest integer norm of a row, ``2**bits`` or less."""
+        return float(self.inner or 2**self.bits)
 
     @property
     def steps(self) -> float:

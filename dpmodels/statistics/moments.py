@@ -7,13 +7,14 @@ inequalities proved here.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import Lattice
+from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
 from dpmodels.statistics.value_cells import numbers_by_cell
@@ -34,21 +35,35 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     times ``4**bits``, the rest of row 0 the sum of the rows times ``2**bits``; an incomplete row
     adds zero. They are the same for any chunking, order or number of threads.
     """
-    size = lattice.columns + 1
-    total: Objects = np.zeros((size, size), dtype=object)
-    pending = np.zeros((size, size), dtype=np.int64)
+    total: Objects = np.zeros((lattice.columns + 1,) * 2, dtype=object)
     n_rows, rows = 0, design
     if (in_database := design.summed(lattice)) is not None:
         total, n_rows, rows = in_database
-    products = rows.blocks(lambda z: (z @ z.T).astype(np.int64), lattice, count_public=count_public)
-    for block, (product, count) in enumerate(products, start=1):
+
+    def products() -> Iterator[Integers]:
+        nonlocal n_rows
+        for product, count in rows.blocks(_products, lattice, count_public=count_public):
+            n_rows += count
+            yield product
+
+    total = _added(total, products())
+    basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
+    return Statistic(_NAME, total, n_rows, basis)
+
+
+def _added(total: Objects, products: Iterable[Integers]) -> Objects:
+    """Add products of blocks, in Python integers where 64 bits might not hold them."""
+    pending = np.zeros(total.shape, dtype=np.int64)
+    for block, product in enumerate(products, start=1):
         pending += product.astype(np.int64, copy=False)
-        n_rows += count
         if block % BLOCKS_PER_CARRY == 0:
             total = total + pending
             pending[:] = 0
-    basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
-    return Statistic(_NAME, total + pending, n_rows, basis)
+    return np.asarray(total + pending)
+
+
+def _products(block: Floats) -> Integers:
+    return np.asarray((block @ block.T).astype(np.int64))
 
 
 def is_moments(statistic: Statistic) -> bool:
@@ -191,11 +206,79 @@ def norm_counts(
     """
     edges = np.array(limits, dtype=np.float64)
 
-    def counted(squares: Floats) -> Integers:
-        return numbers_by_cell(squares, edges)
+    def counted(block: Floats, squares: Floats) -> Integers:
+        return numbers_by_cell(squares[block[0] > 0], edges)
 
     words = {"limits": str(limits)}
-    return summed("rows by length", counted, design, lattice, words, count_public, of_norms=True)
+    return summed("rows by length", counted, design, lattice, words, count_public, with_norms=True)
+
+
+class MomentsByLength(Statistic):
+    """Exact numbers of rows by length, and moments in a ball that may be chosen by them.
+
+    The integers are those of :func:`norm_counts`. `longer` are the integer rows of a squared norm
+    above `shortest`, which are clipped when the ball is chosen; `shorter` is the sum of the others.
+    """
+
+    __slots__ = ("_longer", "_shorter", "_shortest")
+
+    def __init__(
+        self, by_length: Objects, n_rows: int, shorter: Objects, longer: Floats, shortest: int
+    ) -> None:
+        super().__init__("moments and rows by length", by_length, n_rows)
+        self._shorter, self._longer, self._shortest = shorter, longer, shortest
+
+    def inner(self, lattice: Lattice, fraction: float) -> Lattice | None:
+        """Return the lattice of a ball of a fraction of the radius; None if it is too small."""
+        norm = math.ceil(lattice.steps * fraction + math.sqrt(lattice.columns) / 2)
+        return (
+            replace(lattice, inner=norm) if self._shortest <= norm**2 <= lattice.radius**2 else None
+        )
+
+    def within(self, inner: Lattice) -> Objects:
+        """Sum ``z zᵀ`` over the rows exactly, ``z = (inner.radius, x)`` with x clipped to it.
+
+        docs/theory.md, Theorem 104.
+        """
+        rows, ones = self._longer.copy(), np.ones(inner.columns)
+        to_lattice(rows[1:], ones / inner.steps, 0 * ones, inner)
+        starts = range(0, rows.shape[1], inner.block_rows)
+        clipped = (_products(rows[:, at : at + inner.block_rows]) for at in starts)
+        total = _added(self._shorter, clipped)
+        for line in (total[0], total[:, 0]):
+            line[:] = line // 2**inner.bits * inner.inner
+        return total
+
+
+def moments_by_length(
+    design: PrivateDesign,
+    lattice: Lattice,
+    limits: tuple[int, ...],
+    shortest: int,
+    *,
+    count_public: bool,
+) -> MomentsByLength:
+    """Read rows once, of which none counts several times, for a ball chosen by their lengths."""
+    edges, longer = np.array(limits, dtype=np.float64), [np.zeros((lattice.columns + 1, 0))]
+    by_length, n_rows = np.zeros(len(limits) + 1, dtype=np.int64), 0
+
+    def divided(block: Floats, squares: Floats) -> tuple[Integers, Integers, Floats]:
+        rows = block[:, squares > shortest]
+        counts = numbers_by_cell(squares[block[0] > 0], edges)
+        return counts, _products(block) - _products(rows), rows
+
+    def products() -> Iterator[Integers]:
+        nonlocal by_length, n_rows
+        for (counts, product, rows), count in design.blocks(
+            divided, lattice, count_public=count_public, with_norms=True
+        ):
+            by_length, n_rows = by_length + counts, n_rows + count
+            longer.append(rows)
+            yield product
+
+    shorter = _added(np.zeros((lattice.columns + 1,) * 2, dtype=object), products())
+    rows = np.concatenate(longer, axis=1)
+    return MomentsByLength(by_length.astype(object), n_rows, shorter, rows, shortest)
 
 
 @additive

@@ -36,7 +36,7 @@ class Passes(Statistic):
     The designs hold disjoint rows in the unit ball, which can be read more than once.
     """
 
-    __slots__ = ("_count_public", "_designs", "_lattice")
+    __slots__ = ("_count_public", "_designs", "lattice")
 
     def __init__(
         self, designs: tuple[PrivateDesign, ...], lattice: Lattice, *, count_public: bool
@@ -45,7 +45,7 @@ class Passes(Statistic):
         basis = fingerprint(facts, count_public=count_public)
         super().__init__("passes over the rows", np.zeros((0, 0), dtype=object), 0, basis)
         self._designs = designs
-        self._lattice = lattice
+        self.lattice = lattice
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
@@ -54,7 +54,7 @@ class Passes(Statistic):
             return NotImplemented
         self._require(other)
         designs = self._designs + other._designs
-        return Passes(designs, self._lattice, count_public=self._count_public)
+        return Passes(designs, self.lattice, count_public=self._count_public)
 
     @property
     def scaling(self) -> Scaling:
@@ -81,28 +81,38 @@ class Passes(Statistic):
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""
         designs = tuple(design.rescaled(scaling) for design in self._designs)
-        return Passes(designs, self._lattice, count_public=self._count_public)
+        return Passes(designs, self.lattice, count_public=self._count_public)
 
     def on(self, lattice: Lattice) -> Passes:
         """Return passes over the same rows on another lattice."""
         return Passes(self._designs, lattice, count_public=self._count_public)
 
-    def thinned(self, fewest: float, entropy: Entropy) -> Passes:
+    def thinned(self, fewest: float, entropy: Entropy, least: int = 0) -> Passes:
         """Return passes over rows chosen by coins, `fewest` expected; docs/theory.md, Theorem 96.
 
         For rounds that only say how the last one reads all rows. Passes over all rows, from public
-        facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many rows, a
+        facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many or `least`, a
         number of rows that is not public, persons, several sources, a database or a cluster.
         """
         can_be_thinned = self._count_public and len(self._designs) == 1
         can_be_thinned = can_be_thinned and self._designs[0].rows.can_be_thinned
         n_rows = self._designs[0].nrows or 0 if can_be_thinned else 0
-        if isinstance(entropy, NoiseOfSites) or n_rows < WORTH_THINNING * fewest:
+        if isinstance(entropy, NoiseOfSites) or n_rows < max(WORTH_THINNING * fewest, least):
             return self
         design = self._designs[0]
         design = design.of(design.rows.thinned(math.ceil(FACES * fewest / n_rows), entropy))
         design.require_passes()
-        return Passes((design,), self._lattice, count_public=True)
+        return Passes((design,), self.lattice, count_public=True)
+
+    @property
+    def reads_some(self) -> bool:
+        """Whether coins choose the rows that are read."""
+        return any(design.rows.thinning is not None for design in self._designs)
+
+    def once(self) -> Passes:
+        """Return passes over the same rows, which do not stay in memory, without persons."""
+        designs = tuple(design.of(design.rows.standing(1)) for design in self._designs)
+        return Passes(designs, self.lattice, count_public=self._count_public)
 
     def recoded(self, public: Design, scaling: Scaling, lattice: Lattice) -> Passes:
         """Return passes over the same rows, coded by other columns of the same variables."""
@@ -119,13 +129,13 @@ class Passes(Statistic):
         """Measure an additive statistic on all the rows."""
         public = self._count_public
         statistics = (
-            measure(design, self._lattice, *words, count_public=public) for design in self._designs
+            measure(design, self.lattice, *words, count_public=public) for design in self._designs
         )
         return reduce(add, statistics)
 
     def cross(self) -> tuple[Exact, int]:
         """Return the augmented moments of the rows without a transform."""
-        return self.within(np.eye(self._lattice.columns)).cross()
+        return self.within(np.eye(self.lattice.columns)).cross()
 
     def within(self, transform: Floats) -> Statistic:
         """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, T x)`` on the lattice.

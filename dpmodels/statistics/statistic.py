@@ -150,24 +150,24 @@ class Statistic:
 
 def summed(
     name: str,
-    counted: Callable[[Floats], Integers],
+    counted: Callable[..., Integers],
     design: PrivateDesign,
     lattice: Lattice,
     words: Mapping[str, str],
     count_public: bool,
     *,
-    of_norms: bool = False,
+    with_norms: bool = False,
 ) -> Statistic:
     """Add up what a function makes of each block of rows on the lattice; integers of one shape.
 
     `words` are the public facts that it depends on, besides those of the design and the lattice.
-    The function takes blocks, or with `of_norms` the squared norms of their complete rows.
+    The function takes blocks, `with_norms` the squared norms of their rows too.
     """
-    empty: Floats = np.zeros(0) if of_norms else np.zeros((lattice.columns + 1, 0))
-    total: Numbers = counted(empty).astype(object)
-    n_rows = 0
-    blocks = design.blocks(counted, lattice, count_public=count_public, of_norms=of_norms)
-    for part, count in blocks:
+    empty, n_rows = np.zeros((lattice.columns + 1, 0)), 0
+    total: Numbers = counted(empty, *[empty[0]] * with_norms).astype(object)
+    for part, count in design.blocks(
+        counted, lattice, count_public=count_public, with_norms=with_norms
+    ):
         total = total + part
         n_rows += count
     facts = {**design.facts, "lattice": repr(lattice), **words}

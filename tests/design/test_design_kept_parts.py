@@ -134,20 +134,14 @@ def test_squared_norms_are_those_of_the_rows_on_the_lattice(row_norm):
     design = private_design(FORMULA, table(), BOOK, row_norm=row_norm)
     lattice = Lattice(12, len(design.public.names))
 
-    def of_rows(block):
-        return np.einsum("ij,ij->j", block[1:], block[1:])[block[0] > 0]
+    def both(block, squares):
+        is_complete = block[0] > 0
+        assert not squares[~is_complete].any()
+        expected = np.einsum("ij,ij->j", block[1:], block[1:])
+        return np.stack([expected, squares])[:, is_complete]
 
-    expected, norms = (
-        np.concatenate(
-            [
-                part
-                for part, _ in design.blocks(
-                    function, lattice, count_public=True, of_norms=of_norms
-                )
-            ]
-        )
-        for function, of_norms in ((of_rows, False), (np.copy, True))
-    )
+    parts = design.blocks(both, lattice, count_public=True, with_norms=True)
+    expected, norms = np.concatenate([part for part, _ in parts], axis=1)
     assert (norms == expected).all()
     assert 3_000 < norms.size < 4_500
     assert norms.max() <= lattice.radius**2

@@ -149,19 +149,72 @@ def sizes(monkeypatch):
 
     monkeypatch.setattr(Passes, "measured", spy)
     monkeypatch.setattr(rounds, "FEWEST_ROWS", 1024)
+    monkeypatch.setattr(rounds, "LARGE_TABLE", 2**14)
     monkeypatch.setattr(scores, "FEWEST_ROWS", 1024)
     return numbers
 
 
-def test_rounds_before_the_last_two_read_some_rows(sizes):
-    size, mechanism = 2**14, Rounds()
+def released_by_rounds(mechanism=None, size=2**14, spread=0.1):
+    mechanism = mechanism or Rounds()
     plan = mechanism.plan(Facts(2, adjacency("replace"), centred=True), ApproxDP(1e6, 1e-6))
-    statistic = mechanism.measure(private_design("~ .", table(size), BOOK), plan)
-    mechanism.release(statistic, plan, seeded(1))
-    assert sizes[5:] == [size, size]
+    rng = np.random.default_rng(0)
+    data = {"x": rng.normal(0, spread, size), "y": rng.normal(0.3, spread, size)}
+    design = private_design("~ .", data, BOOK)
+    design.require_passes()
+    return mechanism.release(mechanism.measure(design, plan), plan, seeded(1)), design
+
+
+def test_rounds_of_a_smaller_table_read_all_rows(sizes):
+    released_by_rounds(size=2**14 - 1)
+    assert sizes == [2**14 - 1] * 7
+
+
+def test_rounds_read_all_rows_once_after_those_that_read_some(sizes):
+    _, design = released_by_rounds()
+    assert sizes[5:] == [2**14]
     # Kept in memory, they are the same rows in all five; the coins are seeded.
     assert len(set(sizes[:5])) == 1
     assert abs(sizes[0] - 1024) < 200
+    # Read once, all rows do not stay in memory.
+    assert design._rows.kept.parts is None
+
+
+def test_one_reading_releases_what_two_do(sizes, monkeypatch):
+    once, _ = released_by_rounds()
+    monkeypatch.setattr(rounds, "COARSEST", math.inf)
+    twice, _ = released_by_rounds()
+    assert sizes[-2:] == [2**14] * 2
+    assert once.ball.radius == pytest.approx(twice.ball.radius, rel=2.0**-14)
+    assert once.ball.shortened == twice.ball.shortened
+    assert once.ball.centre.tolist() == twice.ball.centre.tolist()
+    unit = twice.ball.radius**2 / once.ball.radius**2
+    assert once.second == pytest.approx(unit * twice.second, rel=1e-4, abs=1e-4 * 2**14)
+    assert once.total == pytest.approx(twice.total, rel=1e-4, abs=1e-4 * 2**14)
+    assert once.count == pytest.approx(twice.count, rel=1e-6)
+    assert once.noise.diagonal == pytest.approx(twice.noise.diagonal, rel=1e-4)
+
+
+@pytest.mark.parametrize("words", [{"COARSEST": 2.0**21}, {"MOST_APART": -1.0}])
+def test_coarse_balls_and_long_rows_are_read_twice(sizes, monkeypatch, words):
+    for name, value in words.items():
+        monkeypatch.setattr(rounds, name, value)
+    released_by_rounds()
+    assert sizes[5:] == [2**14] * 2
+
+
+def test_a_radius_below_those_that_may_be_chosen_is_read_again(sizes, monkeypatch):
+    smallest = len(rounds.add_noise.FRACTIONS) - 2
+    monkeypatch.setattr(rounds, "_smallest", lambda lengths, plan: smallest)
+    release, _ = released_by_rounds()
+    assert sizes[5:] == [2**14] * 2
+    assert release.ball.radius < 1
+
+
+def test_bought_tails_read_rows_that_stay_in_memory(sizes):
+    _, design = released_by_rounds(Rounds(inference=True))
+    assert sizes[5:] == [2**14] * (len(sizes) - 5)
+    assert len(sizes) > 7
+    assert design._rows.kept.parts is not None
 
 
 def numbers_read_by_scores(sizes, book, formula="y ~ x", **words):

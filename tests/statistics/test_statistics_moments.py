@@ -123,3 +123,84 @@ def test_no_rows_give_zeros():
     exact, count = moments(design, Lattice(MAX_BITS, 5), count_public=True).cross()
     assert not exact.any()
     assert count == 0
+
+
+LIMITS_AT = (0.2, 0.45, 0.6, 0.8)
+OUTER = Lattice(MAX_BITS, 3)
+SHORTEST = int((0.45 * OUTER.radius) ** 2)
+CELLS = tuple(int((part * OUTER.radius) ** 2) for part in LIMITS_AT)
+BALL = dp.codebook(a=(-1, 1), b=(-1, 1), c=(-1, 1))
+
+
+def by_length(table):
+    table = np.asarray(table, dtype=np.float64)
+    design = private_design("~ .", dict(zip("abc", table.T, strict=True)), BALL)
+    return MODULE.moments_by_length(design, OUTER, CELLS, SHORTEST, count_public=True), design
+
+
+def ball_rows(count, seed=0):
+    table = np.random.default_rng(seed).uniform(-1.2, 1.2, (count, 3))
+    table[::11, 0] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("fraction", [0.45, 0.6, 0.99])
+def test_moments_in_a_ball_that_is_chosen_later_are_those_of_rows_clipped_to_it(fraction):
+    statistic, design = by_length(ball_rows(20_000))
+    inner = statistic.inner(OUTER, fraction)
+    expected = np.zeros((4, 4), dtype=object)
+    for block, _ in design.blocks(lambda z: z.copy(), OUTER, count_public=True):
+        rows, squares = block[1:], (block[1:] ** 2).sum(axis=0)
+        longer = squares > inner.radius**2
+        assert longer.sum() > 0
+        rows[:, longer] = np.trunc(
+            rows[:, longer] * (inner.radius * (1 - 2.0**-40) / np.sqrt(squares[longer]))
+        )
+        assert ((rows**2).sum(axis=0) <= inner.radius**2).all()
+        block[0] = inner.inner * (block[0] > 0)
+        expected += (block @ block.T).astype(np.int64).astype(object)
+    assert statistic.within(inner).tolist() == expected.tolist()
+    # Twice the same, since rows in memory are not changed.
+    assert statistic.within(inner).tolist() == expected.tolist()
+
+
+def test_numbers_by_length_are_those_of_another_reading():
+    statistic, design = by_length(ball_rows(5000))
+    counted = MODULE.norm_counts(design, OUTER, CELLS, count_public=True)
+    assert statistic.cross()[0].tolist() == counted.cross()[0].tolist()
+    assert statistic.cross()[1] == 5000
+    assert "not released" in repr(statistic)
+
+
+def test_a_ball_holds_the_rows_that_are_not_in_memory():
+    statistic, _ = by_length(ball_rows(50))
+    assert statistic.inner(OUTER, 0.45).inner ** 2 >= SHORTEST
+    assert statistic.inner(OUTER, 0.449) is None
+    assert statistic.inner(OUTER, 1.0).inner == OUTER.radius
+    assert statistic.inner(OUTER, 1.001) is None
+
+
+def test_a_row_moves_moments_in_a_ball_by_no_more_than_a_row_of_the_ball():
+    ends = np.vstack([np.eye(3), -np.eye(3), np.sign(ball_rows(8, 1)), 0.5 * np.eye(3)])
+    table = np.vstack([ends, 0.26 * ends, ball_rows(30, 2), np.zeros((1, 3))])
+    for fraction in (0.45, 0.7):
+        vectors = []
+        for row in table:
+            statistic, _ = by_length(row[None])
+            inner = statistic.inner(OUTER, fraction)
+            exact = statistic.within(inner).astype(float)
+            weights = MODULE.moment_weights(dp.privacy.adjacency("replace"), centred=True)
+            upper = np.triu_indices(3, 1)
+            vectors.append(
+                np.concatenate(
+                    [
+                        weights.count * exact[:1, 0],
+                        weights.mean * exact[0, 1:],
+                        np.diagonal(exact)[1:],
+                        np.sqrt(2) * exact[1:, 1:][upper],
+                    ]
+                )
+            )
+        bound = MODULE.moment_sensitivity(dp.privacy.adjacency("replace"), weights)
+        distances = [np.linalg.norm(left - right) for left in vectors for right in vectors]
+        assert 0.9 < max(distances) / (bound * inner.radius**2) <= 1 + 1e-12

@@ -5,7 +5,8 @@ Theorem
     are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off of one Gaussian
     mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²``. Centre and radius of a round, and whether the last
     is of moments or of increments, are functions of released values and public facts. Rounds that
-    read rows chosen by coins have the same guarantee (docs/theory.md, Theorem 96).
+    read rows chosen by coins have the same guarantee (docs/theory.md, Theorem 96), and so have
+    moments that are read together with the last lengths (Theorem 104).
 Sensitivity
     In each round a row is held in the unit ball of that round's centre and radius: an integer
     vector of norm at most ``2**bits`` that depends on that row and released values alone. So sums
@@ -38,7 +39,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
@@ -54,15 +55,21 @@ from dpmodels.mechanisms.add_noise import GAUSSIAN
 from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
+from dpmodels.noise.lattice import Lattice
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
-from dpmodels.statistics.moments import norm_counts
+from dpmodels.statistics.moments import MomentsByLength, moments_by_length, norm_counts
 from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
 # Choices for turns that read some of the rows: how many they are at least, the noise in their mean
-# in radii of their ball, and that in a count of them, as a fraction of all.
-FEWEST_ROWS, CENTRE_ERROR, COUNT_ERROR = 100_000, 0.02, 0.005
+# in radii of their ball, that in a count of them, as a fraction of all, and of how many rows some
+# are read.
+FEWEST_ROWS, CENTRE_ERROR, COUNT_ERROR = 25_000, 0.02, 0.005
+LARGE_TABLE = 400_000
+# Choices for moments that are read with the last lengths: the part of the rows that may stay in
+# memory until their ball is chosen, and its smallest radius, in steps of the lattice.
+MOST_APART, COARSEST = 0.05, 2.0**14
 # Of the budget, turn by turn to the sum and to the lengths; see `shares` for the last. Choices: a
 # tenth at most is lost where nothing is learnt, but for few columns.
 TURNS = ((0.02, 0.01), (0.02, 0.01), (0.02, 0.03))
@@ -80,7 +87,8 @@ class Rounds(OfPasses):
     Made for rows that do not fill the box of the codebook: counts at the edge of their bounds, and
     bounds that are too wide. Reads the rows seven times, nine with `inference`; twice where the
     mean is not taken off. Of a large table with a public number of rows, the first five times
-    read one row in k, by coins, about 100,000 or as many as their noise asks for.
+    read one row in k, by coins, about 25,000 or as many as their noise asks for, and the last two
+    are one reading of all rows.
 
     Parameters
     ----------
@@ -136,11 +144,8 @@ class Rounds(OfPasses):
             scales[clipping_shells.BEYOND] = beyond * add_noise.ROUND_UP
         if not facts.centred:
             coarse, increments, shell_scales = clipping_shells.shell_noise(facts, last)
-            shrink = (coarse.radius / lattice.radius) ** 2
-            steps = MomentNoise(
-                *(max(step * shrink, add_noise.SMALLEST_SCALE) for step in astuple(steps))
-            )
-            lattice, scales = coarse, scales | shell_scales
+            lattice, steps = add_noise.on_smaller(lattice, steps, coarse, add_noise.SMALLEST_SCALE)
+            scales |= shell_scales
             scales |= {COUNT: increments.count, DIAGONAL: increments.diagonal}
         events = tuple(privacy.GaussianEvent(multiplier) for multiplier in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)
@@ -202,8 +207,7 @@ class RoundsPure(OfPasses):
     Source
         This package; the file's docstring names what it is made after.
 
-    Reads the rows seven times; twice where the mean is not taken off. Of a large table the first
-    five times read one row in k, as `Rounds` does.
+    Reads the rows as `Rounds` does.
 
     Examples
     --------
@@ -250,7 +254,12 @@ class RoundsPure(OfPasses):
 def _moments_within(
     info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: add_noise.Law
 ) -> MomentsRelease:
-    exact, n_rows = inner.passes.measured(moments).cross()
+    if inner.apart is not None and inner.lattice is not None:
+        exact, n_rows = inner.apart.within(inner.lattice), inner.apart.cross()[1]
+        _, steps = add_noise.on_smaller(plan.lattice, plan.steps, inner.lattice, law.smallest)
+        plan = replace(plan, lattice=inner.lattice, steps=steps)
+    else:
+        exact, n_rows = inner.passes.measured(moments).cross()
     noisy = add_noise.noised_moments(exact, plan, entropy, law)
     return add_noise.hand_over(info, plan, noisy, n_rows, ball=inner.ball)
 
@@ -303,16 +312,24 @@ class RowsInBall(NamedTuple):
     public: Passes  # Clipped to the codebook's ball
     ball: Ball | None  # None where it is the codebook's
     lengths: add_noise.Lengths | None  # The last ones; None for rows of unit length
+    apart: MomentsByLength | None = None  # Where moments were read with the last lengths
+    lattice: Lattice | None = None  # Of these moments in the ball, where they hold them
 
     def at(self, radius: float) -> RowsInBall:
         """Return the same with another radius, about the same centre."""
         assert self.lengths is not None
-        passes = _within(self.passes, radius)
-        scaling = passes.scaling
         if radius >= self.public.scaling.row_norm:
-            return self._replace(passes=self.public, ball=None)
-        ball = Ball(scaling.centre, radius, *self.lengths.beyond(radius))
-        return self._replace(passes=passes, ball=ball)
+            return self._replace(passes=self.public, ball=None, lattice=None)
+        lattice, farthest = None, float(self.lengths.radii[-1])
+        if self.apart is not None:
+            outer = self.passes.lattice
+            lattice = self.apart.inner(outer, radius / farthest)
+            if lattice is not None:
+                # The radius of whole numbers, which is not smaller.
+                radius = lattice.steps / outer.steps * farthest
+        passes = _within(self.passes, radius)
+        ball = Ball(passes.scaling.centre, radius, *self.lengths.beyond(radius))
+        return self._replace(passes=passes, ball=ball, lattice=lattice)
 
 
 def shares(
@@ -372,20 +389,35 @@ def locate(
     public, turns = statistic.scaling, sum("lengths" in name for name in plan.scales)
     if public.unit:
         return RowsInBall(statistic, statistic, None, None)
-    passes = statistic if turns == 1 else statistic.thinned(_fewest(plan, law), entropy)
+    passes, smallest = statistic, -1
+    if turns > 1:
+        passes = statistic.thinned(_fewest(plan, law), entropy, LARGE_TABLE)
+    is_read_once = passes.reads_some and clipping_shells.FOURTH not in plan.scales
+    if is_read_once:
+        statistic = statistic.once()
     for turn in range(1, turns + 1):
         if f"sum {turn}" in plan.scales:
             passes = _about_the_mean(passes, turn, plan, entropy, law)
         if turn == turns:
             passes = statistic.rescaled(passes.scaling)
-        lengths = _lengths(passes, public, turn, plan, entropy, law)
+        lengths, exact = _lengths(passes, public, turn, plan, entropy, law, smallest)
         if turn < turns:
+            smallest = _smallest(lengths, plan) if is_read_once and turn == turns - 1 else -1
             size = law.sd * math.sqrt(plan.facts.columns)
             radius = lengths.radius(plan.scales[f"sum {turn + 1}"] * size)
         else:
             radius = float(lengths.radii[np.argmin(moments_error(lengths, plan, CAUTIOUS, law))])
         passes = _within(passes, radius)
-    return RowsInBall(passes, statistic, None, lengths).at(radius)
+    apart = exact if isinstance(exact, MomentsByLength) else None
+    return RowsInBall(passes, statistic, None, lengths, apart).at(radius)
+
+
+def _smallest(lengths: add_noise.Lengths, plan: Plan) -> int:
+    """Return the place of the smallest radius that may be chosen after one reading, or -1."""
+    longer = 1 - np.cumsum(lengths.counts) / max(float(lengths.counts.sum()), 1.0)
+    place = int(np.argmax(longer <= MOST_APART))
+    is_fine = add_noise.FRACTIONS[place] * plan.lattice.radius >= COARSEST
+    return place if is_fine and place < len(add_noise.FRACTIONS) - 1 else -1
 
 
 def _fewest(plan: Plan, law: add_noise.Law) -> float:
@@ -450,16 +482,29 @@ def _about_the_mean(
 
 
 def _lengths(
-    passes: Passes, public: Scaling, turn: int, plan: Plan, entropy: Entropy, law: add_noise.Law
-) -> add_noise.Lengths:
-    """Return noisy numbers of rows by their distance from the centre."""
+    passes: Passes,
+    public: Scaling,
+    turn: int,
+    plan: Plan,
+    entropy: Entropy,
+    law: add_noise.Law,
+    smallest: int,
+) -> tuple[add_noise.Lengths, Statistic]:
+    """Return noisy numbers of rows by their distance from the centre, and what they are made of.
+
+    Moments are read with them, for radii from the place `smallest` on, where it is not negative.
+    """
     limits = tuple(int(end) for end in (add_noise.FRACTIONS[:-1] * plan.lattice.radius) ** 2)
     farthest = clipping_shells.distance_of(passes.scaling, public)
-    exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
+    rows = _within(passes, farthest)
+    if smallest < 0:
+        statistic = rows.measured(norm_counts, limits)
+    else:
+        statistic = rows.measured(moments_by_length, limits, limits[smallest])
+    exact, _ = statistic.cross()
     counts, scale = add_noise.noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
-    return add_noise.Lengths(
-        add_noise.FRACTIONS * farthest, counts, law.sd * scale, add_noise.faintest(law, scale)
-    )
+    radii, faint = add_noise.FRACTIONS * farthest, add_noise.faintest(law, scale)
+    return add_noise.Lengths(radii, counts, law.sd * scale, faint), statistic
 
 
 def _within(passes: Passes, radius: float) -> Passes:
