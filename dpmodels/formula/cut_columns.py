@@ -166,11 +166,11 @@ class CutColumn:
         category = self.category if self.is_declared else in_cells(self.number, edges)
         return replace(self, category=category, edges=edges, histogram=histogram)
 
-    def with_rows(self, rows: Floats) -> CutColumn:
-        """Return the column with the released rows of its coarse cells."""
+    def with_rows(self, rows: Floats, sd: float) -> CutColumn:
+        """Return the column with the released rows of its coarse cells, and their noise sd."""
         if self.histogram is None:
             return self
-        return replace(self, histogram=replace(self.histogram, rows=rows))
+        return replace(self, histogram=replace(self.histogram, rows=rows, rows_sd=sd))
 
     @property
     def levels(self) -> tuple[Any, ...]:

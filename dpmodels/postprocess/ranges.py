@@ -294,10 +294,13 @@ SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
 TAIL_SCALES_PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.975
 # Numbers of rows that are tried where it is known with an error, in sds of it: a choice.
 DEVIATIONS = np.linspace(-2.0, 2.0, 9)
-# Shapes of mean distances besides, where counts allow for them.
-HEAVIER = np.array([0.6, 0.75, 0.9])
-# How far a shape may be above its estimate from the counts before the threshold: a choice.
-HEAVIER_BY = 0.2
+# The smallest fraction of rows that a law may have beyond the edge of such a number: a choice.
+RAREST = 1e-6
+# Shapes of mean distances besides, where counts allow for them, and of tails whose rows are known.
+HEAVIER, LIGHTER = np.array([0.6, 0.75, 0.9]), np.array([-0.5, -0.25])
+# How far a shape may be above its estimate from the counts before the threshold, and one of a tail
+# whose rows are known above that from counts before the end: choices.
+HEAVIER_BY, KNOWN_BY = 0.2, 0.4
 # Rows beyond the innermost of three distances over those beyond the threshold, most and least:
 # choices.
 INNER, LEAST_INNER = 4.0, 1.5
@@ -387,11 +390,12 @@ class Beyond(NamedTuple):
 
 
 class Outside(NamedTuple):
-    """How many rows are beyond an end, with its sd, and the largest scale of their distances."""
+    """How many rows are beyond an edge, with its sd, and the largest scale of their distances."""
 
     rows: float
     sd: float
-    largest_scale: float
+    edge: float
+    largest_scale: float = math.inf
 
 
 def excess_beyond(
@@ -399,18 +403,23 @@ def excess_beyond(
 ) -> Beyond:
     """Estimate what values exceed the end of a range by, beyond which noise hides all rows.
 
-    Posterior medians: means rest on the longest tails. Laws begin before the end, and where the
-    number of rows `outside` is given at the end: `sd` is then that of distances alone.
+    Posterior medians: means rest on the longest tails. Laws begin before the end, and at the end
+    where the rows `outside` of it are given. With rows beyond an edge `sd` is that of distances
+    alone.
     """
-    inside = np.where(edges[:-1] < end, counts, 0.0)
-    tail = _tail(edges, counts, noise, end, SHAPES, inside, outside)
-    numbers = tail.numbers if outside is None else np.full(len(tail.numbers), outside.rows)
-    totals = numbers[:, None] * tail.first
+    inside, shapes = np.where(edges[:-1] < end, counts, 0.0), SHAPES
+    if outside is not None:
+        heaviest = shape_before(edges, counts, noise, end) + KNOWN_BY
+        shapes = np.concatenate([LIGHTER, SHAPES, HEAVIER[heaviest >= HEAVIER]])
+    tail = _tail(edges, counts, noise, end, shapes, inside, outside)
+    middle = len(tail.numbers) // 2
+    numbers = tail.numbers if outside is None else tail.numbers[[middle]]
+    totals = np.broadcast_to(numbers * tail.first, tail.weights.shape)
     distances = tail.second / np.maximum(tail.first, np.finfo(float).tiny)
     total = _quantile(totals, tail.weights, 0.5)
     sd = (_quantile(totals, tail.weights) - total) / float(ndtri(QUANTILE))
     distance = _quantile(np.broadcast_to(distances, totals.shape), tail.weights, 0.5)
-    rows = _quantile(tail.numbers[:, None] * tail.above, tail.weights)
+    rows = _quantile(tail.numbers * tail.above, tail.weights)
     return Beyond(total, sd, max(distance, float(edges[edges > end][0]) - end), rows)
 
 
@@ -467,7 +476,7 @@ def _with_cells(
 
 
 class _Tail(NamedTuple):
-    """Numbers of rows beyond the threshold, shape (n,), and moments and weights of laws."""
+    """Numbers of rows beyond the threshold, by law or shape (n, 1), and moments of laws."""
 
     numbers: Floats
     above: Floats
@@ -483,11 +492,17 @@ def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tupl
     heaviest = _shape_before(edges, counts, noise, end) + HEAVIER_BY
     shapes = np.append(SHAPES, HEAVIER[heaviest >= HEAVIER])
     heavier, tail = (_tail(edges, counts, noise, end, of) for of in (shapes, SHAPES))
-    shares = tail.numbers[:, None] / max(float(counts.sum()), 1.0)
+    shares = tail.numbers / max(float(counts.sum()), 1.0)
     return (
         storable_amount(_quantile(shares * heavier.first, heavier.weights)),
         storable_amount(_quantile(shares * tail.second, tail.weights)),
     )
+
+
+def threshold_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> float:
+    """Return where laws of a tail begin that go on from the counts before an end."""
+    beyond = np.cumsum(np.where(edges[:-1] < end, counts, 0.0)[::-1])[::-1]
+    return float(edges[_threshold(edges, beyond, CLEAR_COUNT_SDS * noise.sd, end)])
 
 
 def _threshold(edges: Floats, beyond: Floats, n_rows: float, end: float) -> int:
@@ -528,15 +543,12 @@ def _tail(
     """Weigh laws of the values beyond a threshold by the released counts.
 
     The threshold is one that enough rows exceed by the counts `of`, as those by default; or the end
-    where the rows `outside` of it are known.
+    where the rows `outside` of it are known. Laws have the known rows beyond an edge before it.
     """
-    if outside is None:
-        beyond = np.cumsum((counts if of is None else of)[::-1])[::-1]
+    beyond = np.cumsum((counts if of is None else of)[::-1])[::-1]
+    start, deviations = int(np.argmin(edges < end)), 0 * RATIOS
+    if outside is None or outside.edge < end:
         start = _threshold(edges, beyond, CLEAR_COUNT_SDS * noise.sd, end)
-        numbers, deviations = max(float(beyond[start]), noise.sd) * RATIOS, 0 * RATIOS
-    else:
-        start, deviations = int(np.argmin(edges < end)), DEVIATIONS
-        numbers = np.maximum(outside.rows + outside.sd * deviations, 0.0)
     distances = edges[start:] - edges[start]
     octaves = math.log2(distances[-1] / distances[1]) + 2
     scales = distances[1] / 4 * 2.0 ** np.arange(0, octaves, 1 / TAIL_SCALES_PER_OCTAVE)
@@ -547,10 +559,16 @@ def _tail(
     def factor(z: Floats) -> Floats:
         return np.asarray(np.maximum(1 + s * z / w, 1e-12))
 
+    if outside is None:
+        numbers = max(float(beyond[start]), noise.sd) * RATIOS[:, None]
+    else:
+        deviations, away = DEVIATIONS, max(outside.edge - float(edges[start]), 0.0)
+        known = np.maximum(outside.rows + outside.sd * deviations, 0.0)
+        numbers = known[:, None] / np.maximum(factor(np.array([away])) ** (-1 / s), RAREST).T
     tails = factor(distances) ** (-1 / s)
     tails[:, -1] = 0.0
     cells = -np.diff(tails)
-    losses = noise.loss(counts[start:] - numbers[:, None, None] * cells).sum(axis=2)
+    losses = noise.loss(counts[start:] - numbers[:, :, None] * cells).sum(axis=2)
     losses += deviations[:, None] ** 2 / 2
     weights = np.exp(losses.min() - losses)
     ends = np.array([end - edges[start], distances[-1]])

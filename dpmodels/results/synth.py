@@ -81,7 +81,9 @@ class SynthResult(Result):
         """The released tables, the graph and its model."""
         source = SyntheticSource(self.call, self.release, self.columns, self.joined)
         columns = (
-            column.with_rows(source.released.table((i,))[:-1])
+            column.with_rows(
+                source.released.table((i,))[:-1], math.sqrt(source.released.cell_variance((i,)))
+            )
             for i, column in enumerate(self.columns)
         )
         return replace(source, columns=tuple(columns))

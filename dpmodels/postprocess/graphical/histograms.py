@@ -21,27 +21,13 @@ BY_ROWS = 0.5
 
 @dataclass(frozen=True)
 class FineCells:
-    """Public fine cells of a variable, whose released counts determine its coarse cells.
+    """Public fine cells of a variable, whose released counts determine its coarse cells."""
 
-    Attributes
-    ----------
-    variable : int
-        Its position.
-    edges : tuple of float
-        Of the fine cells, increasing.
-    n_cells : int
-        How many coarse cells are wanted.
-    ends : tuple of int
-        Positions of the edges of coarse cells that were declared; empty where they are chosen.
-    sparse : tuple of int
-        Positions of the edges that are used for few rows; empty for all.
-    """
-
-    variable: int
-    edges: tuple[float, ...]
-    n_cells: int
-    ends: tuple[int, ...] = ()
-    sparse: tuple[int, ...] = ()
+    variable: int  # Its position
+    edges: tuple[float, ...]  # Of the fine cells, increasing
+    n_cells: int  # How many coarse cells are wanted
+    ends: tuple[int, ...] = ()  # Of coarse cells, positions; empty where they are chosen
+    sparse: tuple[int, ...] = ()  # Positions of the edges that are used for few rows; empty for all
 
     @property
     def of_few_rows(self) -> FineCells:
@@ -143,34 +129,20 @@ def _middle(counts: Floats) -> int:
 
 @dataclass(frozen=True)
 class Histogram:
-    """A noisy fine histogram of a number in coarse cells.
+    """A noisy fine histogram of a number in coarse cells; edges, counts and rows are by cell.
 
-    Attributes
-    ----------
-    edges : ndarray, shape (fine cells + 1,)
-        Of the fine cells.
-    counts : ndarray, shape (fine cells,)
-        Noisy numbers of rows.
-    sd : float
-        Noise sd of each.
-    ends : tuple of int
-        Positions of the edges of coarse cells.
-    rows : ndarray or None, shape (coarse cells,)
-        Released rows of the coarse cells. Those that are not in occupied fine cells are read as in
-        the nearest of these.
-    step : float
-        Between values; 0 of real numbers.
-    groups : tuple of int
-        Positions of the ends of the groups of fine cells that tails are read from; empty for all.
+    Released rows of coarse cells that are not in occupied fine cells are read as in the nearest of
+    these, or beyond.
     """
 
     edges: Floats
-    counts: Floats
-    sd: float
-    ends: tuple[int, ...]
-    rows: Floats | None = None
-    step: float = 0.0
-    groups: tuple[int, ...] = ()
+    counts: Floats  # Noisy numbers of rows
+    sd: float  # Noise sd of each
+    ends: tuple[int, ...]  # Positions of the edges of coarse cells
+    rows: Floats | None = None  # Released, of the coarse cells
+    step: float = 0.0  # Between values; 0 of real numbers
+    groups: tuple[int, ...] = ()  # Ends of groups of cells that tails are read from; empty for all
+    rows_sd: float = 0.0  # Noise sd of each of `rows`
 
     @cached_property
     def points(self) -> tuple[Floats, Floats]:

@@ -35,17 +35,6 @@ from dpmodels.typing import Floats
 class Residuals:
     """Released residual components of the margins of one table.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Levels of each variable, the last one for what is missing or unlisted.
-    tables : mapping from term to ndarray
-        In rows: each component in the shape of its variables; that of ``()`` is the number of
-        rows.
-    sds : mapping from term to float
-        In rows: the noise sd of a cell of each component before it was centred; 0 for a public
-        number of rows.
-
     Examples
     --------
     >>> components = {(): np.array(6.0), (0,): np.array([1.0, -1.0])}
@@ -54,8 +43,10 @@ class Residuals:
     ([4.0, 2.0], 2.0)
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # Levels of each variable, the last one for what is missing or unlisted
+    # Each component in rows, in the shape of its variables; that of `()` is the number of rows.
     tables: Mapping[Term, Floats]
+    # The noise sd of a cell of each before it was centred; 0 for a public number of rows.
     sds: Mapping[Term, float]
 
     @property

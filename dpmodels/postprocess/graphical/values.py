@@ -12,9 +12,9 @@ variance and the third moment of the fine cells (Gauss's rule).
 
 Rows beyond the range that is clear of the noise are read as at its end, but for the tail that
 :func:`dpmodels.postprocess.ranges.excess_beyond` estimates: a point with the excess and its square.
-The error of the excess is part of the noise. Where released tables have more rows there than such a
-tail, these are read at distances that the counts beyond do not contradict, of a scale up to the
-length of the range.
+It has the rows that released tables have in its cell (Theorem 107), and its error is part of the
+noise. Where these have more rows there than such a tail, these are read at distances that the
+counts beyond do not contradict, of a scale up to the length of the range.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram, summed
-from dpmodels.postprocess.ranges import Beyond, CellNoise, Outside, excess_beyond, shape_before
+from dpmodels.postprocess.ranges import (
+    Beyond,
+    CellNoise,
+    Outside,
+    excess_beyond,
+    shape_before,
+    threshold_before,
+)
 from dpmodels.typing import Floats, Integers
 
 # The shape of a tail, the rows beyond it over their noise sd where the shape is less, and the
@@ -40,40 +47,19 @@ OF_CELL, AT_END = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class CellValues:
-    """Values of a number within coarse cells.
+    """Values of a number within coarse cells, by point, by cell, or by count."""
 
-    Attributes
-    ----------
-    points : ndarray, shape (points,)
-        What rows are read as.
-    cell : ndarray, shape (points,)
-        The coarse cell of each point, not decreasing.
-    weights : ndarray, shape (points,)
-        Rows of each point over those of its cell.
-    noise : ndarray, shape (points,)
-        Noise sd of each weight.
-    source : ndarray, shape (points,)
-        Which count the noise of a point is of.
-    references : ndarray, shape (points,)
-        The point that has a row less where this one has a row more; or `OF_CELL`, or `AT_END`.
-    rows : ndarray, shape (cells,)
-        Released rows of the cells, positive.
-    largest : ndarray, shape (counts,)
-        By how many noise sds a count may be too large: a tail that the counts before it do not
-        contradict by all of it, others by any number.
-    at_end : ndarray, shape (points,)
-        The part of a row more in the cell that is read as this point, at the end of the range.
-    """
-
-    points: Floats
-    cell: Integers
-    weights: Floats
-    noise: Floats
-    source: Integers
-    references: Integers
-    rows: Floats
+    points: Floats  # What rows are read as
+    cell: Integers  # The coarse cell of each point, not decreasing
+    weights: Floats  # Rows of each point over those of its cell
+    noise: Floats  # Noise sd of each weight
+    source: Integers  # Which count the noise of a point is of
+    references: Integers  # The point that has a row less where this has one more, or as above
+    rows: Floats  # Released rows of the cells, positive
+    # By how many noise sds a count may be too large: a tail that the counts before it do not
+    # contradict by all of it, others by any number.
     largest: Floats
-    at_end: Floats
+    at_end: Floats  # The part of a row more in the cell that is read as this point, or beyond
 
     def means(self, function: Floats) -> Floats:
         """Return the means by cell of a function by point, the last axis."""
@@ -229,7 +215,7 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
             rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
             at, is_beside = len(points), cell == cell[end.nearest]
             references = np.append(np.where(is_beside, AT_END, references), [OF_CELL, at])
-            beyond = 0.0 if end.is_explained else tail_rows / outside
+            beyond = min(tail_rows / end.known, 1.0)
             at_end = np.append(np.where(is_beside, 0.0, at_end), [1 - beyond, beyond])
             points = np.append(points, [end.at, end.at + end.side * end.beyond.distance])
             cell = np.append(cell, [cell[end.nearest]] * 2)
@@ -265,14 +251,14 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
 class _End(NamedTuple):
     """An end of the range: a number, the occupied cell beside it, and what lies beyond.
 
-    `is_explained` unless more rows are beyond than the laws have that go on from the range.
+    That is in proportion to the `known` rows beyond the range, or beyond an edge before it.
     """
 
     at: float
     nearest: int
     side: int
     beyond: Beyond
-    is_explained: bool
+    known: float
     is_uncertain: bool
 
 
@@ -310,8 +296,28 @@ def _ends(histogram: Histogram) -> list[_End]:
         outside_sd = max(histogram.sd, SMALLEST_SD) * math.sqrt(is_beside.sum())
         is_heavy = shape_before(*tail) > HEAVY_SHAPE
         allowed = 0.0 if is_heavy else UNEXPLAINED_SDS * outside_sd
-        is_explained = outside - beyond.rows <= allowed
+        is_explained, known = outside - beyond.rows <= allowed, None
         if not is_explained:
-            beyond = excess_beyond(*tail, Outside(outside, outside_sd, span))
-        ends.append(_End(at, nearest, side, beyond, is_explained, is_heavy or not is_explained))
+            known = Outside(outside, outside_sd, side * at, span)
+        elif histogram.rows is not None:
+            known = _rows_of(histogram, nearest, side, threshold_before(*tail))
+        if known is not None:
+            beyond = excess_beyond(*tail, known)
+        n_known = max(known.rows, outside_sd) if known else math.inf
+        ends.append(_End(at, nearest, side, beyond, n_known, is_heavy or not is_explained))
     return ends
+
+
+def _rows_of(histogram: Histogram, nearest: int, side: int, start: float) -> Outside:
+    """Return the released rows of an end cell beyond its inner edge, or a start of laws in it.
+
+    Fine counts between these are taken off: their noise is not that of the counts beyond.
+    """
+    assert histogram.rows is not None
+    cell = int(histogram.cell[nearest])
+    inner = side * float(histogram.edges[histogram.ends[cell + (side < 0)]])
+    outer = side * (histogram.edges[1:] if side > 0 else histogram.edges[:-1])
+    is_before = (histogram.cell == cell) & (outer <= start)
+    rows = float(histogram.rows[cell] - histogram.counts[is_before].sum())
+    sd = math.hypot(histogram.rows_sd, histogram.sd * math.sqrt(is_before.sum()))
+    return Outside(rows, max(sd, SMALLEST_SD), max(inner, start))
