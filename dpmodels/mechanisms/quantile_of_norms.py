@@ -38,7 +38,7 @@ from dpmodels.typing import Floats, Scalars
 # A choice: radii are 19 % apart, and bounds may be a hundred times too wide.
 PER_OCTAVE, OCTAVES = 4, 7
 # Choices: the largest fraction of detected rows that is left out, and of all rows, within two
-# standard deviations of the noise.
+# standard deviations of the noise, or as it is estimated along terms without correlations.
 LEFT_OUT, AT_MOST = 0.02, 0.1
 # A choice: the length, in units of the mean square's root, from which on a row bends all directions
 # no more than a shorter one.
@@ -121,18 +121,18 @@ class Lengths(NamedTuple):
         gradients of rows no longer than r, I the curvature of those within r along one of their
         directions, and m what the rows beyond might add where the model does not quite hold. Along
         `whitened` terms long rows bend one direction and not all, and noise in the curvature makes
-        the error larger.
+        the error larger: there a radius that is far too long costs more than rows left out.
         """
         ends, detected = self.ends, self.detected
-        middle = ends * 2.0 ** (-0.5 / PER_OCTAVE)
+        middle, margin = ends * 2.0 ** (-0.5 / PER_OCTAVE), 2.0
         if whitened:
-            middle = np.minimum(middle, BENDS * math.sqrt(terms))
+            middle, margin = np.minimum(middle, BENDS * math.sqrt(terms)), 0.0
         curvature = weight * np.cumsum(detected * middle**2) / terms
         misfit = MISFIT * weight * _beyond(detected * ends) / ends
         (beyond, sd), n_rows = self.beyond, max(float(detected.sum()), 1.0)
         is_admissible = (
             (_beyond(detected) <= LEFT_OUT * n_rows)
-            & (beyond + 2 * sd <= AT_MOST)
+            & (beyond + margin * sd <= AT_MOST)
             & (curvature > 0)
         )
         if not is_admissible.any():

@@ -160,6 +160,43 @@ def test_where_little_is_learnt_all_rows_count():
     assert (np.linalg.norm(in_axes(full, learnt(full)[0].inner.ball), axis=0) <= 1).all()
 
 
+def test_no_radius_exceeds_what_the_declared_ranges_allow():
+    """The largest is that of the farthest corner, as these columns have no correlation."""
+    corners = {"a": np.array([-100.0, -100, 100, 100]), "b": np.array([0.0, 300, 0, 300])}
+    for seed_table in (table(3), table(4000)):
+        cap, _ = learnt(seed_table, dict.fromkeys(QUIET, 1e4))
+        farthest = np.linalg.norm(in_axes(corners, cap.inner.ball), axis=0).max()
+        assert 0.95 < farthest <= 1
+
+
+def test_noise_in_numbers_of_rows_does_not_make_the_radius_long():
+    """In a small table noise hides which cells beyond most rows are empty."""
+    radii, identified = [], []
+    book = dp.codebook(x=(-4, 4), f=["a", "b"], y=["no", "yes"])
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x, f = rng.normal(size=2500), rng.choice(["a", "b"], 2500, p=[0.6, 0.4])
+        label = rng.random(2500) < expit(0.5 * x + 0.6 * (f == "b") - 0.3)
+        rows = {"x": x, "f": f, "y": np.where(label, "yes", "no")}
+        with dp.simulation(seed=seed):
+            fit = dp.dp_glm("y ~ x + f", rows, codebook=book, eps=0.7, delta=1e-6)
+        radii.append(fit.release.ball.radius)
+        identified.append(fit.identified.all())
+    assert max(radii) < 4.3  # The farthest row that can be
+    assert np.median(radii) < 3
+    assert np.mean(identified) > 0.7
+
+
+def test_a_number_that_few_rows_have_spreads_as_its_variance_says():
+    """Most rows are at its centre; the others are few standard deviations away, not many."""
+    data = table(4000)
+    data["a"] = np.where(np.arange(4000) % 10 == 0, 100.0, 0.0)
+    ball = learnt(data)[0].inner.ball
+    away = in_axes(data, ball) * ball.radius
+    assert (np.linalg.norm(away, axis=0) <= ball.radius).mean() > 0.98
+    assert np.abs(away).max() < 6
+
+
 def test_the_noise_in_a_slope_is_that_of_the_rows_spread():
     """Bounds fifty times too wide: a fit has the errors of bounds that fit."""
     rows, budget = table(4000), {"eps": 2.0, "delta": 1e-6}

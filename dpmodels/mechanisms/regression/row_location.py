@@ -75,6 +75,8 @@ FAR = 2.0**200
 RAREST, FLATTEST, WIDE = 0.36, 0.02, 2.5
 # A choice: a distance that most rows are within, in standard deviations.
 OF_MOST = 2.0
+# A choice: a variance of so many standard deviations of its noise is taken as it is.
+CLEAR = 5.0
 # A choice: ends of cells are 19 % apart, in units of the mean square's root.
 LENGTHS: Floats = 2.0 ** (np.arange(-4, 17) / 4)
 
@@ -164,17 +166,21 @@ def centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred:
     """Release where the columns lie, and how widely.
 
     A level's column is taken to spread no less than one of a tenth of the rows, so that a row of a
-    rare level is not far away. Without an intercept columns are not centred.
+    rare level is not far away. A number spreads as its variance says where that is clear, and
+    elsewhere as a distance that most rows are within, which is 0 of a number that few rows have.
+    Without an intercept columns are not centred.
     """
     public, joint = plan.facts.predictors, rows.passes()
     columns = Plan(plan.guarantee, (), public.lattice, _columns(plan.facts), scales=plan.scales)
-    means, covariance, n_rows, *_ = released_columns(joint, columns, entropy)
+    located = released_columns(joint, columns, entropy)
+    means, covariance = located.mean, located.covariance
     ranges, terms = column_ranges(joint.blocks, joint.scaling), slice(public.terms)
     variance, at = np.diag(covariance).copy(), ranges.numbers
     closer = replace(columns, scales={"columns": plan.scales["closer"]})
     distance, _ = column_distances(joint, means, closer, entropy)
-    nearest = ranges.narrowed(means, np.minimum((distance / OF_MOST) ** 2, variance))
-    last = released_powers(joint, nearest, "nearest", columns, entropy)
+    narrow = np.minimum((distance / OF_MOST) ** 2, variance)
+    narrow = np.where(variance < CLEAR * located.noise, narrow, variance)
+    last = released_powers(joint, ranges.narrowed(means, narrow), "nearest", columns, entropy)
     means[at], ratio = last.mean[at], np.ones_like(variance)
     ratio[at] = np.sqrt(last.variance[at] / variance[at])
     covariance = covariance * np.outer(ratio, ratio)
@@ -184,7 +190,7 @@ def centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred:
     if not public.intercept:
         covariance = covariance + np.outer(means, means)
     norm = joint.scaling.row_norm
-    return Centred(means / norm, _root(covariance[terms, terms], RESOLVED) * norm, n_rows)
+    return Centred(means / norm, _root(covariance[terms, terms], RESOLVED) * norm, located.weight)
 
 
 def _root(covariance: Floats, least: float) -> Floats:
@@ -196,7 +202,10 @@ def _root(covariance: Floats, least: float) -> Floats:
 def uncorrelated(
     rows: Gradients, location: Centred, plan: RegressionPlan, entropy: Entropy
 ) -> Predictors:
-    """Release second moments in these axes; return predictors in axes without correlations."""
+    """Release second moments in these axes; return predictors in axes without correlations.
+
+    The radius is one that no row exceeds within the declared ranges.
+    """
     public = plan.facts.predictors
     if not public.terms:
         return public
@@ -212,7 +221,11 @@ def uncorrelated(
     unit = (radius / public.share) ** 2 / (location.rows * loss.upper)
     least = max(2 * noise.off * unit * math.sqrt(public.terms), FLATTEST)
     axes = _root(moment[terms, terms] * unit, least) @ location.axes
-    return public.within(centre, 2 * float(np.linalg.norm(axes, 2)), axes)
+    ranges, norm = column_ranges(rows.passes().blocks, rows.scaling), rows.scaling.row_norm
+    middle, half = ranges.middle[: public.terms] / norm, ranges.half[: public.terms] / norm
+    away = half + np.abs(middle - centre) + 1 / public.lattice.steps
+    farthest = float(np.linalg.norm(np.abs(axes) @ away))
+    return public.within(centre, min(farthest, 2 * float(np.linalg.norm(axes, 2))), axes)
 
 
 def rows_within_axes(

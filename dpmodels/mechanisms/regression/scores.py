@@ -152,7 +152,7 @@ class Scores(OfPasses):
         """Read and add noise, round by round."""
         passes = measured_as(Passes, statistic, "moments")
         columns, chosen = _located(passes, plan, entropy, _fewest(passes, plan))
-        mean, covariance, weight, rows, response, fraction = columns
+        mean, covariance, weight, rows, response, _, fraction = columns
         # Rows of a mean weight of 1, as the coordinates and radii are for.
         gain = math.sqrt(rows / weight)
         units = _units(passes, plan) * gain
@@ -313,8 +313,8 @@ class ColumnLocations(NamedTuple):
     """Released means and a rough covariance of the scaled columns.
 
     `weight` is that of all rows and `rows` their number: the same without weights. `response` is
-    the variance of the response within its bounds, nan where noise hides it, and `fraction` that
-    of the rows which the second sums are of.
+    the variance of the response within its bounds, nan where noise hides it, `noise` that of the
+    variances, and `fraction` that of the rows which the second sums are of.
     """
 
     mean: Floats
@@ -322,7 +322,8 @@ class ColumnLocations(NamedTuple):
     weight: float
     rows: float
     response: float
-    fraction: float = 1.0
+    noise: Floats
+    fraction: float
 
 
 class PowerLocations(NamedTuple):
@@ -370,7 +371,8 @@ def _located(
     response = math.nan if first.hidden[-1] else float(first.variance[-1])
     has_rows = plan.facts.adjacency.n_public and first.n_rows > 0
     fraction = second.n_rows / first.n_rows if has_rows else 1.0
-    return ColumnLocations(mean, covariance, first.weight, rows, response, fraction), chosen
+    located = mean, covariance, first.weight, rows, response, second.variance_noise, fraction
+    return ColumnLocations(*located), chosen
 
 
 def released_powers(
