@@ -194,6 +194,7 @@ def test_what_the_released_tables_do_not_determine_is_flagged(syn):
     assert chain.structure.count(":") == 2
     assert len(chain.edges()) == 2
     assert chain.lm("children ~ age").assumes == "conditional independence"
+    assert "conditional independence" in chain.glm("drug ~ age + children").assumes
     assert "Assumes conditional independence" in chain.lm("children ~ age").summary().as_text()
     with pytest.raises(NotAvailable, match=r"structure= was declared"):
         chain.test()
