@@ -149,7 +149,7 @@ def bound(
     by_place = [key for key, parameter in declared.items() if parameter.kind in _BY_PLACE]
     unknown = [key for key in kwargs if key not in declared]
     repeated = [key for key in by_place[: len(args)] if key in kwargs]
-    if unknown and not any(one.kind is one.VAR_KEYWORD for one in declared.values()):
+    if unknown and not any(value.kind is value.VAR_KEYWORD for value in declared.values()):
         problem = f"has no parameter {unknown[0]}={did_you_mean(unknown[0], declared)}:"
     elif len(args) > len(by_place):
         problem = f"takes {_listed(by_place)} by position: write all else by name;"
@@ -166,7 +166,7 @@ def _listed(by_place: Iterable[str]) -> str:
 
 def _missing(declared: Mapping[str, Parameter], present: set[str]) -> str:
     """Return the first parameter without a default that is not present."""
-    required = (key for key, one in declared.items() if one.default is one.empty)
+    required = (key for key, value in declared.items() if value.default is value.empty)
     return next(key for key in required if key not in present)
 
 

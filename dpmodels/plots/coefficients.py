@@ -171,11 +171,11 @@ def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float
     longest_drawn = FAR * float(longest[len(offsets) // 2]) if len(offsets) else 0.0
     if len(offsets) and longest[-1] <= 2 * longest_drawn:
         longest_drawn = max(longest_drawn, float(longest[-1]))
-    whole = points[len(line) :, None] + offsets
+    uncut = points[len(line) :, None] + offsets
     cut = points[len(line) :, None] + np.clip(offsets, -longest_drawn, longest_drawn)
     coordinates = np.append(points, cut)
-    if coordinates.size and np.ptp(np.append(points, whole)) <= WIDER * np.ptp(coordinates):
-        coordinates = np.append(points, whole)
+    if coordinates.size and np.ptp(np.append(points, uncut)) <= WIDER * np.ptp(coordinates):
+        coordinates = np.append(points, uncut)
     low, high = (coordinates.min(), coordinates.max()) if coordinates.size else (0.0, 1.0)
     margin = 0.05 * (high - low) or 1.0
     return float(low - margin), float(high + margin)

@@ -371,7 +371,7 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     variance = float((weights * ((means - mean) ** 2 + (tail.hidden / above) ** 2)).sum())
     mean, mean_sd = _with_cells(mean, variance, edges, counts, noise, end)
     total, number = (
-        float((weights * (tail.numbers[:, None] * part)).sum()) for part in (tail.first, tail.above)
+        float((weights * (tail.numbers * part)).sum()) for part in (tail.first, tail.above)
     )
     mean, mean_sd = storable_amount(mean), storable_amount(mean_sd)
     return Excess(total, number, mean, mean_sd, storable_amount(square))
@@ -563,8 +563,8 @@ def _tail(
         numbers = max(float(beyond[start]), noise.sd) * RATIOS[:, None]
     else:
         deviations, away = DEVIATIONS, max(outside.edge - float(edges[start]), 0.0)
-        known = np.maximum(outside.rows + outside.sd * deviations, 0.0)
-        numbers = known[:, None] / np.maximum(factor(np.array([away])) ** (-1 / s), RAREST).T
+        n_outside = np.maximum(outside.rows + outside.sd * deviations, 0.0)
+        numbers = n_outside[:, None] / np.maximum(factor(np.array([away])) ** (-1 / s), RAREST).T
     tails = factor(distances) ** (-1 / s)
     tails[:, -1] = 0.0
     cells = -np.diff(tails)

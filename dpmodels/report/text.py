@@ -48,7 +48,7 @@ def as_text(report: Report) -> str:
     report = placed(report, (WIDTH, LIMIT))
     facts = fact_lines(report.facts)
     layouts = _layouts(report, WIDTH)
-    widths = [each.width(panel) for each in layouts.values() for panel in each.panels]
+    widths = [layout.width(panel) for layout in layouts.values() for panel in layout.panels]
     # Where one table needs a longer line, the labels of the others have it too.
     layouts = _layouts(report, min(max([WIDTH, *widths]), LIMIT))
     tables = [_table(section, layouts[section.columns]) for section in report.sections]

@@ -87,17 +87,17 @@ class Passes(Statistic):
         """Return passes over the same rows on another lattice."""
         return Passes(self._designs, lattice, count_public=self._count_public)
 
-    def thinned(self, fewest: float, entropy: Entropy, least: int = 0) -> Passes:
+    def thinned(self, fewest: float, entropy: Entropy, min_rows: int = 0) -> Passes:
         """Return passes over rows chosen by coins, `fewest` expected; docs/theory.md, Theorem 96.
 
         For rounds that only say how the last one reads all rows. Passes over all rows, from public
-        facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many or `least`, a
+        facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many or `min_rows`, a
         number of rows that is not public, persons, several sources, a database or a cluster.
         """
         can_be_thinned = self._count_public and len(self._designs) == 1
         can_be_thinned = can_be_thinned and self._designs[0].rows.can_be_thinned
         n_rows = self._designs[0].nrows or 0 if can_be_thinned else 0
-        if isinstance(entropy, NoiseOfSites) or n_rows < max(WORTH_THINNING * fewest, least):
+        if isinstance(entropy, NoiseOfSites) or n_rows < max(WORTH_THINNING * fewest, min_rows):
             return self
         design = self._designs[0]
         design = design.of(design.rows.thinned(math.ceil(FACES * fewest / n_rows), entropy))

@@ -176,7 +176,7 @@ def test_rounds_read_all_rows_once_after_those_that_read_some(sizes):
     assert len(set(sizes[:5])) == 1
     assert abs(sizes[0] - 1024) < 200
     # Read once, all rows do not stay in memory.
-    assert design._rows.kept.parts is None
+    assert design.rows.kept.parts is None
 
 
 def test_one_reading_releases_what_two_do(sizes, monkeypatch):
@@ -214,7 +214,7 @@ def test_bought_tails_read_rows_that_stay_in_memory(sizes):
     _, design = released_by_rounds(Rounds(inference=True))
     assert sizes[5:] == [2**14] * (len(sizes) - 5)
     assert len(sizes) > 7
-    assert design._rows.kept.parts is not None
+    assert design.rows.kept.parts is not None
 
 
 def numbers_read_by_scores(sizes, book, formula="y ~ x", **words):

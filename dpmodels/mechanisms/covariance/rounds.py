@@ -254,8 +254,8 @@ class RoundsPure(OfPasses):
 def _moments_within(
     info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: add_noise.Law
 ) -> MomentsRelease:
-    if inner.apart is not None and inner.lattice is not None:
-        exact, n_rows = inner.apart.within(inner.lattice), inner.apart.cross()[1]
+    if inner.by_length is not None and inner.lattice is not None:
+        exact, n_rows = inner.by_length.within(inner.lattice), inner.by_length.cross()[1]
         _, steps = add_noise.on_smaller(plan.lattice, plan.steps, inner.lattice, law.smallest)
         plan = replace(plan, lattice=inner.lattice, steps=steps)
     else:
@@ -312,7 +312,7 @@ class RowsInBall(NamedTuple):
     public: Passes  # Clipped to the codebook's ball
     ball: Ball | None  # None where it is the codebook's
     lengths: add_noise.Lengths | None  # The last ones; None for rows of unit length
-    apart: MomentsByLength | None = None  # Where moments were read with the last lengths
+    by_length: MomentsByLength | None = None  # Where moments were read with the last lengths
     lattice: Lattice | None = None  # Of these moments in the ball, where they hold them
 
     def at(self, radius: float) -> RowsInBall:
@@ -321,9 +321,9 @@ class RowsInBall(NamedTuple):
         if radius >= self.public.scaling.row_norm:
             return self._replace(passes=self.public, ball=None, lattice=None)
         lattice, farthest = None, float(self.lengths.radii[-1])
-        if self.apart is not None:
+        if self.by_length is not None:
             outer = self.passes.lattice
-            lattice = self.apart.inner(outer, radius / farthest)
+            lattice = self.by_length.inner(outer, radius / farthest)
             if lattice is not None:
                 # The radius of whole numbers, which is not smaller.
                 radius = lattice.steps / outer.steps * farthest
@@ -408,8 +408,8 @@ def locate(
         else:
             radius = float(lengths.radii[np.argmin(moments_error(lengths, plan, CAUTIOUS, law))])
         passes = _within(passes, radius)
-    apart = exact if isinstance(exact, MomentsByLength) else None
-    return RowsInBall(passes, statistic, None, lengths, apart).at(radius)
+    by_length = exact if isinstance(exact, MomentsByLength) else None
+    return RowsInBall(passes, statistic, None, lengths, by_length).at(radius)
 
 
 def _smallest(lengths: add_noise.Lengths, plan: Plan) -> int:

@@ -132,7 +132,7 @@ def locate_rows(rows: Gradients, plan: RegressionPlan, entropy: Entropy, law: La
     The radius is chosen for the noise ``plan.scales["sd"]`` of a sum of gradients.
     """
     predictors, scales, start = plan.facts.predictors, plan.scales, np.zeros(plan.facts.columns)
-    rate, known = 0.5, predictors.known[0] if predictors.known is not None else 0.0
+    rate, offset = 0.5, predictors.known[0] if predictors.known is not None else 0.0
     if "outcomes" in scales:
         exact, scale = rows.outcomes().cross()[0], scales["outcomes"]
         outcomes = np.maximum(noised_counts(exact, scale, entropy, law), 0.0)
@@ -143,9 +143,9 @@ def locate_rows(rows: Gradients, plan: RegressionPlan, entropy: Entropy, law: La
         outer = uncorrelated(rows, location, plan, entropy)
         inner = rows_within_axes(rows, outer, scales["sd"], rate * (1 - rate), plan, entropy)
         if predictors.known is not None:
-            known += predictors.known[1] * float(np.clip(location.means[-2], -1.0, 1.0))
+            offset += predictors.known[1] * float(np.clip(location.means[-2], -1.0, 1.0))
     if "outcomes" in scales:
-        odds = math.log(rate / (1 - rate)) - known
+        odds = math.log(rate / (1 - rate)) - offset
         start[0] = min(max(odds, -STEEPEST), STEEPEST) / predictors.constant
     return Location(inner, start)
 

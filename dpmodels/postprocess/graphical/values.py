@@ -215,7 +215,7 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
             rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
             at, is_beside = len(points), cell == cell[end.nearest]
             references = np.append(np.where(is_beside, AT_END, references), [OF_CELL, at])
-            beyond = min(tail_rows / end.known, 1.0)
+            beyond = min(tail_rows / end.rows_beyond, 1.0)
             at_end = np.append(np.where(is_beside, 0.0, at_end), [1 - beyond, beyond])
             points = np.append(points, [end.at, end.at + end.side * end.beyond.distance])
             cell = np.append(cell, [cell[end.nearest]] * 2)
@@ -251,14 +251,14 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
 class _End(NamedTuple):
     """An end of the range: a number, the occupied cell beside it, and what lies beyond.
 
-    That is in proportion to the `known` rows beyond the range, or beyond an edge before it.
+    That is in proportion to `rows_beyond` the range, or an edge before it.
     """
 
     at: float
     nearest: int
     side: int
     beyond: Beyond
-    known: float
+    rows_beyond: float
     is_uncertain: bool
 
 
@@ -296,15 +296,15 @@ def _ends(histogram: Histogram) -> list[_End]:
         outside_sd = max(histogram.sd, SMALLEST_SD) * math.sqrt(is_beside.sum())
         is_heavy = shape_before(*tail) > HEAVY_SHAPE
         allowed = 0.0 if is_heavy else UNEXPLAINED_SDS * outside_sd
-        is_explained, known = outside - beyond.rows <= allowed, None
+        is_explained, released = outside - beyond.rows <= allowed, None
         if not is_explained:
-            known = Outside(outside, outside_sd, side * at, span)
+            released = Outside(outside, outside_sd, side * at, span)
         elif histogram.rows is not None:
-            known = _rows_of(histogram, nearest, side, threshold_before(*tail))
-        if known is not None:
-            beyond = excess_beyond(*tail, known)
-        n_known = max(known.rows, outside_sd) if known else math.inf
-        ends.append(_End(at, nearest, side, beyond, n_known, is_heavy or not is_explained))
+            released = _rows_of(histogram, nearest, side, threshold_before(*tail))
+        if released is not None:
+            beyond = excess_beyond(*tail, released)
+        n_beyond = max(released.rows, outside_sd) if released else math.inf
+        ends.append(_End(at, nearest, side, beyond, n_beyond, is_heavy or not is_explained))
     return ends
 
 
