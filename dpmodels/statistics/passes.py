@@ -91,8 +91,8 @@ class Passes(Statistic):
         """Return passes over rows chosen by coins, `fewest` expected; docs/theory.md, Theorem 96.
 
         For rounds that only say how the last one reads all rows. Passes over all rows, from public
-        facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many or `min_rows`, a
-        number of rows that is not public, persons, several sources, a database or a cluster.
+        facts, where that is no gain: fewer rows than `min_rows` or :data:`WORTH_THINNING` times as
+        many, a number of rows that is not public, persons, several sources, a database, a cluster.
         """
         can_be_thinned = self._count_public and len(self._designs) == 1
         can_be_thinned = can_be_thinned and self._designs[0].rows.can_be_thinned
