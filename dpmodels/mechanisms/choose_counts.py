@@ -59,7 +59,7 @@ def auto_counts(
         place = priced.index(min(priced))
         second = strategies[1 - place].info.name
         reason = (
-            f"{price_reason(noises, place)}its noise in a count has an sd of "
+            f"{price_reason(noises, place)}its noise in a released count has an sd of "
             f"{two_digits(unit_rows * noises[place])}; that of {second} would have "
             f"{two_digits(unit_rows * noises[1 - place])}."
         )

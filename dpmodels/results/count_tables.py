@@ -308,11 +308,9 @@ def place_of(facts: TableCall, group: object) -> int:
         return int(groups.get_loc(group))  # type: ignore[arg-type]
     except (KeyError, TypeError, pd.errors.InvalidIndexError):
         factors = ", ".join(facts.factors[:-1])
-        raise ArgumentError(
-            f"group={quoted(group)}{did_you_mean(group, groups)} is not one of the groups of "
-            f"{factors}; write one of them, such "
-            f"as group={groups[0]!r}"
-        ) from None
+        wrong = f"group={quoted(group)}{did_you_mean(group, groups)} is not one of the groups of"
+        problem = f"{wrong} {factors}" if group is not None else f"there are groups of {factors}"
+        raise ArgumentError(f"{problem}; write one of them, such as group={groups[0]!r}") from None
 
 
 def _groups(facts: TableCall) -> pd.Index | None:

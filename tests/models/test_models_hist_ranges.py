@@ -203,6 +203,8 @@ def test_what_is_wrong_is_said_of_all_three(words):
         fit.quantile(np.array(0.5))
     with pytest.raises(ArgumentError, match=r"lo=ndarray: expected a finite number"):
         fit.between(np.array(0.5), 1)
+    with pytest.raises(ArgumentError, match="there are groups of sex; write one of them, such as"):
+        fitted("x ~ sex").plot()
     with pytest.raises(ArgumentError, match="group=list is not one of the groups of sex"):
         fitted("x ~ sex").cdf(group=["F"])
     with pytest.raises(ArgumentError, match="group='X' is not one of the groups of sex"):
