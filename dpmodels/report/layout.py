@@ -106,35 +106,42 @@ class Layout:
 def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT)) -> Layout:
     """Measure tables that have equal column heads.
 
-    Tries, in this order, intervals on one line and stacked, first within the
-    first limit and then within the next, with labels wrapped where columns leave
-    less; the last resort is the smallest number of panels that keeps lines
-    within the last.
+    Tries, in this order, long labels on one line, labels wrapped where columns
+    leave less, intervals stacked too, first within the first limit and then
+    within the next; the last resort is the smallest number of panels that keeps
+    lines within the last.
     """
     comfort = min(WIDTH, limits[0])
+    widest = _WIDE_LABEL if sections[0].columns else limits[0]
+    uncut = _measure(sections, widest, False, comfort)
     for limit in limits:
-        for stacked in (False, True):
-            layout = _measure(sections, _label_width(sections, stacked, limit), stacked, comfort)
+        cut = (
+            _measure(sections, _label_width(sections, stacked, limit), stacked, comfort)
+            for stacked in (False, True)
+        )
+        for layout in (uncut, *cut):
             if layout.width(layout.panels[0]) <= limit:
                 return layout
     return _in_panels(_measure(sections, LABEL, True, comfort), limits[-1])
 
 
 def _label_width(sections: Sequence[Section], stacked: bool, limit: int) -> int:
-    """Characters of labels within a limit: the fewest that leave them as few lines as can be."""
-    if not sections[0].columns:
-        return limit
+    """Characters of labels within a limit: the fewest that cut names and words no more often."""
     space = limit - sum(cells + GAP for cells in _widths(sections, stacked))
     widest = min(_WIDE_LABEL, max(LABEL, space))
     rows = [row for section in sections for row in section.rows if not row.heading]
-    if any(row.about for row in rows):
-        return widest
-    long = [row for row in rows if width(INDENT * row.indent + row.label) > LABEL]
+    words = [max(map(width, row.label.split()), default=0) for row in rows]
+    long = [row for row, word in zip(rows, words, strict=True) if row.about or word > LABEL]
 
     def lines(columns: int) -> int:
-        return sum(len(label_lines(row, columns)) for row in long)
+        return sum(len(label_lines(row, columns, _name_width(rows))) for row in long)
 
     return next(w for w in range(LABEL, widest + 1) if w == widest or lines(w) == lines(widest))
+
+
+def _name_width(rows: Iterable[Row]) -> int:
+    """Characters of the longest label that has words beside it."""
+    return max((width(plain(row.label)) for row in rows if row.about), default=0)
 
 
 def fits(section: Section, alike: Sequence[Section], limits: tuple[int, ...]) -> bool:
@@ -218,7 +225,7 @@ def _measure(sections: Sequence[Section], label_width: int, stacked: bool, comfo
     titles = [plain(s.title) for s in sections if width(plain(s.title)) <= LABEL]
     rows = [row for s in sections for row in s.rows]
     filled = [row for row in rows if not row.heading]
-    name = max((width(plain(row.label)) for row in filled if row.about), default=0)
+    name = _name_width(filled)
     labels = [line for row in filled for line in label_lines(row, label_width, name)]
     label = max(map(width, titles + labels), default=0)
     widths = _widths(sections, stacked)
