@@ -58,7 +58,9 @@ def test_noise_is_that_at_the_price_of_the_cheapest(rule):
 def test_a_small_part_of_a_budget_is_counted_with_gaussian_noise(rule):
     name, reason = counted(Ledger(4.0, 1e-6, rule=rule))
     assert name == "gaussian"
-    assert reason.startswith("it uses less of the ledger's budget: its noise in a count has")
+    assert reason.startswith(
+        "it uses less of the ledger's budget: its noise in a released count has"
+    )
     assert counted(Ledger(0.5, 1e-6, rule=rule))[0] == "geometric"
 
 

@@ -169,7 +169,7 @@ def test_pictures_are_of_one_group():
     total = fit.plot_totals(group="children")
     assert total.get_ylabel() == "events, running total"
     for group in (None, "laundry"):
-        with pytest.raises(ArgumentError, match="not one of the groups of ward; write"):
+        with pytest.raises(ArgumentError, match="groups of ward; write one of them"):
             fit.plot(group=group)
     with pytest.raises(ArgumentError, match="has no groups"):
         asked("~ 1", by="month").plot_totals(group="surgery")
