@@ -248,6 +248,7 @@ STYLE: Final = f"""<style>
 .dpmodels-report .scroll th:first-child, .dpmodels-report .scroll td:first-child {{
   position: sticky; left: 0; background: var(--dpm-paper); min-width: min(13em, 36cqi)}}
 .dpmodels-report .scroll th[scope=row]:not([colspan]) {{max-width: min(28em, 80cqi)}}
+.dpmodels-report .scroll th[scope=row]:only-child {{max-width: min(60em, 100cqi)}}
 .dpmodels-report .bars {{min-width: 8em; text-align: left}}
 .dpmodels-report .bar {{height: 0; margin: .2em 0; border-bottom: .9em solid #3b82b8}}
 .dpmodels-report .facts {{margin: 0 0 .9em 0}}
