@@ -7,7 +7,12 @@ import dpmodels as dp
 from dpmodels.design.regression import joint_design
 from dpmodels.formula.centring import centred_sides, product_centres
 from dpmodels.formula.response import two_sided
+from dpmodels.mechanisms import Facts
+from dpmodels.mechanisms.regression import Scores, scores
 from dpmodels.mechanisms.regression.product_moments import put_products
+from dpmodels.noise import seeded
+from dpmodels.privacy import ApproxDP, adjacency
+from tests.private_rows import private_regression
 
 BOOK = dp.codebook(x=(0, 20), z=(0, 8), g=["a", "b", "c"], y=(0, 60))
 ROWS = 200_000
@@ -58,3 +63,18 @@ def test_columns_without_products_stay_as_they_are():
     # A factor that is no term by itself leaves its product alone.
     covariance, exact = started("y ~ x:g")
     np.testing.assert_array_equal(covariance, np.diag(np.diagonal(exact)))
+
+
+def test_rounds_of_scores_start_with_it():
+    """An interaction of two numbers away from 0, without noise: correlations of .2 and more."""
+    rng = np.random.default_rng(4)
+    table = {"x": rng.uniform(13, 19, 20_000), "z": rng.uniform(0.4, 3.6, 20_000)}
+    table["y"] = rng.uniform(0, 60, 20_000)
+    plan = Scores().plan(Facts(4, adjacency("replace"), centred=True), ApproxDP(1e9, 1e-6))
+    passes = Scores().measure(private_regression("y ~ x * z", table, BOOK), plan)
+    columns = scores.released_columns(passes, plan, seeded(2))
+    spread = np.sqrt(np.diag(columns.covariance))
+    correlations = (columns.covariance / np.outer(spread, spread))[:3, :3]
+    exact = np.corrcoef([table["x"], table["z"], table["x"] * table["z"]])
+    assert np.abs(exact[2, :2]).min() > 0.2
+    np.testing.assert_allclose(correlations, exact, atol=0.05)

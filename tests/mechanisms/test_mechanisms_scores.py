@@ -201,21 +201,6 @@ def _coded(design: PrivateDesign, lattice) -> np.ndarray:
     return rows[1:] * design.scaling.row_norm / lattice.steps
 
 
-def test_columns_of_products_start_with_the_covariance_of_independent_factors():
-    """An interaction of two numbers away from 0, without noise: correlations of .5 and more."""
-    rng = np.random.default_rng(4)
-    rows = np.column_stack([rng.uniform(0.3, 0.9, 20_000), rng.uniform(-0.9, -0.1, 20_000)])
-    rows = np.column_stack([rows, rng.uniform(-1, 1, 20_000)])
-    plan = Scores().plan(facts(4), ApproxDP(1e9, 1e-6))
-    passes = measured(rows, plan, "y ~ x1 * x2")
-    columns = scores.released_columns(passes, plan, seeded(2))
-    spread = np.sqrt(np.diag(columns.covariance))
-    correlations = (columns.covariance / np.outer(spread, spread))[:3, :3]
-    exact = np.corrcoef([rows[:, 0], rows[:, 1], rows[:, 0] * rows[:, 1]])
-    assert np.abs(exact[2, :2]).min() > 0.4
-    np.testing.assert_allclose(correlations, exact, atol=0.05)
-
-
 def test_a_row_has_the_same_integers_wherever_it_stands():
     plan = Scores().plan(facts(), ZCDP(0.5))
     finer = choose_lattice(4, plan.scales["final"])
