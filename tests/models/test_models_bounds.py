@@ -76,10 +76,10 @@ def test_tables_say_what_was_found_and_what_declared(fit):
 def test_where_nothing_can_be_told_what_is_declared_stays(table):
     with dp.simulation(seed=1):  # noise alone may seem a range: a draw where it does not
         fit = dp_bounds("~ wage + visits", table, codebook=BOOK, eps=1e-3)
+        empty = dp_bounds("~ wage", {"wage": []}, codebook=BOOK, eps=1.0, adjacency="add-remove")
     assert fit.codebook == BOOK
     assert "as declared" in str(fit.summary())
     assert "too few rows exceed the noise" in " ".join(str(fit.summary()).split())
-    empty = dp_bounds("~ wage", {"wage": []}, codebook=BOOK, eps=1.0, adjacency="add-remove")
     assert empty.codebook == BOOK
 
 
