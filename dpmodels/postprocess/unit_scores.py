@@ -131,7 +131,7 @@ def _missing_rows(release: MomentsRelease | CoefficientsRelease) -> float:
 
     So much of the step is its largest error by them (docs/theory.md, Theorem 91): all of it where
     noise hides how many they are. Along released axes each may lack the square of the radius. About
-    a line, or coefficients, none: scores count rows as X'X does (Theorems 101 and 106).
+    a line, or coefficients, none: scores count rows as X'X does (Theorems 101 and 105).
     """
     ball = release.ball
     if ball is None or not math.isnan(ball.rows) or isinstance(release, CoefficientsRelease):

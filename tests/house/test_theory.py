@@ -68,6 +68,14 @@ def test_theorems_are_numbered_in_order():
     assert list(theorems()) == list(range(1, len(theorems()) + 1))
 
 
+def test_the_package_names_theorems_that_exist():
+    last = len(theorems())
+    for path in sorted((ROOT / "dpmodels").glob("**/*.py")):
+        named = re.findall(r"\bTheorems?((?:,? (?:and )?\d+)+)", path.read_text("utf-8"))
+        numbers = [int(number) for part in named for number in re.findall(r"\d+", part)]
+        assert all(1 <= number <= last for number in numbers), path
+
+
 @pytest.mark.parametrize("number", theorems())
 def test_each_theorem_has_a_proof_a_test_and_its_numerics(number):
     parts = re.split(r"^\*\*(.+?)\*\*", theorems()[number], flags=re.MULTILINE)

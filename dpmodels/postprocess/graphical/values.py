@@ -12,7 +12,7 @@ variance and the third moment of the fine cells (Gauss's rule).
 
 Rows beyond the range that is clear of the noise are read as at its end, but for the tail that
 :func:`dpmodels.postprocess.ranges.excess_beyond` estimates: a point with the excess and its square.
-It has the rows that released tables have in its cell (Theorem 107), and its error is part of the
+It has the rows that released tables have in its cell (Theorem 106), and its error is part of the
 noise. Where these have more rows there than such a tail, these are read at distances that the
 counts beyond do not contradict, of a scale up to the length of the range.
 """
