@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -132,11 +133,14 @@ def _label_width(sections: Sequence[Section], stacked: bool, limit: int) -> int:
     rows = [row for section in sections for row in section.rows if not row.heading]
     words = [max(map(width, row.label.split()), default=0) for row in rows]
     long = [row for row, word in zip(rows, words, strict=True) if row.about or word > LABEL]
+    name = _name_width(long)
 
     def lines(columns: int) -> int:
-        return sum(len(label_lines(row, columns, _name_width(rows))) for row in long)
+        return sum(len(label_lines(row, columns, name)) for row in long)
 
-    return next(w for w in range(LABEL, widest + 1) if w == widest or lines(w) == lines(widest))
+    fewest = lines(widest)
+    candidates = range(LABEL, widest)
+    return LABEL + bisect_left(candidates, True, key=lambda columns: lines(columns) <= fewest)
 
 
 def _name_width(rows: Iterable[Row]) -> int:

@@ -48,9 +48,12 @@ def as_text(report: Report) -> str:
     report = placed(report, (WIDTH, LIMIT))
     facts = fact_lines(report.facts)
     layouts = _layouts(report, WIDTH)
-    widths = [layout.width(panel) for layout in layouts.values() for panel in layout.panels]
-    # Where one table needs a longer line, the labels of the others have it too.
-    layouts = _layouts(report, min(max([WIDTH, *widths]), LIMIT))
+    longest = max(
+        [layout.width(panel) for layout in layouts.values() for panel in layout.panels], default=0
+    )
+    if longest > WIDTH:
+        # Where one table needs a longer line, the labels of the others have it too.
+        layouts = _layouts(report, min(longest, LIMIT))
     tables = [_table(section, layouts[section.columns]) for section in report.sections]
     columns = max([WIDTH, *map(width, facts), *(width(line) for t in tables for line in t)])
     blocks = [facts] if facts else []
