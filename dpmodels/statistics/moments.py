@@ -39,27 +39,22 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     n_rows, rows = 0, design
     if (in_database := design.summed(lattice)) is not None:
         total, n_rows, rows = in_database
-
-    def products() -> Iterator[Integers]:
-        nonlocal n_rows
-        for product, count in rows.blocks(_products, lattice, count_public=count_public):
-            n_rows += count
-            yield product
-
-    total = _added(total, products())
+    products = rows.blocks(_products, lattice, count_public=count_public)
+    total, n_added = _added(total, products)
     basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
-    return Statistic(_NAME, total, n_rows, basis)
+    return Statistic(_NAME, total, n_rows + n_added, basis)
 
 
-def _added(total: Objects, products: Iterable[Integers]) -> Objects:
-    """Add products of blocks, in Python integers where 64 bits might not hold them."""
-    pending = np.zeros(total.shape, dtype=np.int64)
-    for block, product in enumerate(products, start=1):
+def _added(total: Objects, products: Iterable[tuple[Integers, int]]) -> tuple[Objects, int]:
+    """Add products of blocks, in Python integers where 64 bits might not hold them, and rows."""
+    pending, n_rows = np.zeros(total.shape, dtype=np.int64), 0
+    for block, (product, count) in enumerate(products, start=1):
         pending += product.astype(np.int64, copy=False)
+        n_rows += count
         if block % BLOCKS_PER_CARRY == 0:
             total = total + pending
             pending[:] = 0
-    return np.asarray(total + pending)
+    return np.asarray(total + pending), n_rows
 
 
 def _products(block: Floats) -> Integers:
@@ -243,8 +238,8 @@ class MomentsByLength(Statistic):
         rows, ones = self._longer.copy(), np.ones(inner.columns)
         to_lattice(rows[1:], ones / inner.steps, 0 * ones, inner)
         starts = range(0, rows.shape[1], inner.block_rows)
-        clipped = (_products(rows[:, at : at + inner.block_rows]) for at in starts)
-        total = _added(self._shorter, clipped)
+        blocks = (rows[:, at : at + inner.block_rows] for at in starts)
+        total, _ = _added(self._shorter, ((_products(block), block.shape[1]) for block in blocks))
         for line in (total[0], total[:, 0]):
             line[:] = line // 2**inner.bits * inner.inner
         return total
@@ -260,23 +255,22 @@ def moments_by_length(
 ) -> MomentsByLength:
     """Read rows once, of which none counts several times, for a ball chosen by their lengths."""
     edges, longer = np.array(limits, dtype=np.float64), [np.zeros((lattice.columns + 1, 0))]
-    by_length, n_rows = np.zeros(len(limits) + 1, dtype=np.int64), 0
+    by_length = np.zeros(len(limits) + 1, dtype=np.int64)
 
     def divided(block: Floats, squares: Floats) -> tuple[Integers, Integers, Floats]:
         rows = block[:, squares > shortest]
         counts = numbers_by_cell(squares[block[0] > 0], edges)
         return counts, _products(block) - _products(rows), rows
 
-    def products() -> Iterator[Integers]:
-        nonlocal by_length, n_rows
+    def products() -> Iterator[tuple[Integers, int]]:
         for (counts, product, rows), count in design.blocks(
             divided, lattice, count_public=count_public, with_norms=True
         ):
-            by_length, n_rows = by_length + counts, n_rows + count
+            np.add(by_length, counts, out=by_length)
             longer.append(rows)
-            yield product
+            yield product, count
 
-    shorter = _added(np.zeros((lattice.columns + 1,) * 2, dtype=object), products())
+    shorter, n_rows = _added(np.zeros((lattice.columns + 1,) * 2, dtype=object), products())
     rows = np.concatenate(longer, axis=1)
     return MomentsByLength(by_length.astype(object), n_rows, shorter, rows, shortest)
 
