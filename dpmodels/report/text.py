@@ -47,13 +47,7 @@ def as_text(report: Report) -> str:
     """
     report = placed(report, (WIDTH, LIMIT))
     facts = fact_lines(report.facts)
-    layouts = _layouts(report, WIDTH)
-    longest = max(
-        [layout.width(panel) for layout in layouts.values() for panel in layout.panels], default=0
-    )
-    if longest > WIDTH:
-        # Where one table needs a longer line, the labels of the others have it too.
-        layouts = _layouts(report, min(longest, LIMIT))
+    layouts = _layouts(report)
     tables = [_table(section, layouts[section.columns]) for section in report.sections]
     columns = max([WIDTH, *map(width, facts), *(width(line) for t in tables for line in t)])
     blocks = [facts] if facts else []
@@ -70,10 +64,18 @@ def as_text(report: Report) -> str:
     return "\n".join(line.rstrip() for line in [*stamp, *lines, *stamp])
 
 
-def _layouts(report: Report, line: int) -> dict[tuple[str, ...], Layout]:
-    """How each table stands, by its column heads, on lines of that many characters."""
+def _layouts(report: Report, line: int = WIDTH) -> dict[tuple[str, ...], Layout]:
+    """How each table stands, by its column heads, on lines of that many characters.
+
+    Where one table needs a longer line, the labels of the others have it too.
+    """
     limits = (line, LIMIT)
-    return {section.columns: lay_out(report.alike(section), limits) for section in report.sections}
+    layouts = {
+        section.columns: lay_out(report.alike(section), limits) for section in report.sections
+    }
+    widths = [layout.width(panel) for layout in layouts.values() for panel in layout.panels]
+    longest = min(max(widths, default=0), LIMIT)
+    return _layouts(report, longest) if longest > line else layouts
 
 
 def _stamp(stamp: str | None, columns: int) -> list[str]:
