@@ -31,6 +31,8 @@ Verb = Callable[..., object]
 # Parameters that describe the data, and others that a session sets for all of its calls.
 ROWS: Final = ("data", "sites", "protocol", "csv")
 SETTINGS: Final = ("codebook", "person", "rows", "adjacency")
+# The method of a session for `dp_summary`.
+TABLE_ONE: Final = "table_one"
 # Three ways to state a budget.
 AMOUNTS: Final = ("eps", "share", "budget")
 _FILTERED: Final = (
@@ -49,7 +51,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """The session's method."""
+        """The verb's short name."""
         return name_of(self.verb)
 
     @property
@@ -72,12 +74,17 @@ class Call:
             repr(self.formula),
             *(f"{word}={quoted(value)}" for word, value in self.options.items()),
         ]
-        return f"{self.name}({', '.join(arguments)})"
+        return f"{method_name(self.name)}({', '.join(arguments)})"
 
 
 def name_of(verb: Verb) -> str:
-    """Return a verb's name as a method."""
+    """Return a verb's short name."""
     return verb.__name__.removeprefix("dp_")
+
+
+def method_name(verb: str) -> str:
+    """Return the name of a verb's method; ``summary()`` is the session's own report."""
+    return TABLE_ONE if verb == "summary" else verb
 
 
 def signature_of(verb: Verb) -> inspect.Signature:
@@ -299,7 +306,7 @@ class Calls:
     """
 
     def __getattr__(self, name: str) -> Callable[..., Call]:
-        verb = _charging("call", name.removeprefix("dp_"))
+        verb = _charging("call", "summary" if name == TABLE_ONE else name.removeprefix("dp_"))
         return lambda *arguments, **options: call_of(verb, arguments, options)
 
     @checked_keywords("dp.call")
@@ -355,11 +362,6 @@ class VerbMethods:
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.call)})
-
-
-def method_name(verb: str) -> str:
-    """Return the name of a verb's method; ``summary()`` is the session's own report."""
-    return "table_one" if verb == "summary" else verb
 
 
 for _name in verb_names():

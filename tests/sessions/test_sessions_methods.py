@@ -38,6 +38,14 @@ def test_the_summary_of_a_session_is_its_own_report():
         session.summary("~ age", eps=0.5)
 
 
+def test_a_table_one_is_planned_by_the_name_of_its_method():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    planned = session.call.table_one("~ age", eps=0.5)
+    assert repr(planned) == repr(dp.call("summary", "~ age", eps=0.5))
+    assert repr(planned) == "table_one('~ age', eps=0.5)"
+    assert "table_one('~ age'" in session.plan([planned]).summary().as_text()
+
+
 def test_a_method_is_suggested_for_the_name_of_a_function():
     session = dp.session(ROWS, BOOK, eps=1.0)
     with pytest.raises(NotAvailable, match=r"session\.dp_lm \(did you mean 'lm'\?\)"):
