@@ -190,10 +190,11 @@ class Sandwich:
     equal if the model is correct, or for persons its largest possible value then. `noise_law` and
     `full_law` are the distributions of Newton's step from `point` along `axes`, about the
     non-private and the population's value; `lost`, shape (columns, directions), are directions in
-    which noise hides the curvature; `swamped`, shape (columns,), marks columns affected by
-    curvature that may be noise alone. `far` is the root mean square error of the linear predictor
-    over the rows, as far as it is known; `is_short` is whether Newton's step is short enough for
-    the curvature along it to be known.
+    which noise hides the curvature, and `lost_sizes`, shape (directions,), the assumed errors of
+    the point along them; `swamped`, shape (columns,), marks columns affected by curvature that may
+    be noise alone. `far` is the root mean square error of the linear predictor over the rows, as
+    far as it is known; `is_short` is whether Newton's step is short enough for the curvature along
+    it to be known.
     """
 
     estimate: Floats
@@ -205,6 +206,7 @@ class Sandwich:
     noise_law: LeastSquares
     full_law: LeastSquares
     lost: Floats
+    lost_sizes: Floats
     swamped: NDArray[np.bool_]
     far: float
     is_short: bool
@@ -224,8 +226,8 @@ class Sandwich:
 
         For the population's coefficients with `full`, else for the non-private estimate.
         """
-        along = float(np.linalg.norm(direction @ self.lost))
-        if along**2 > MOSTLY * float(direction @ direction):
+        loadings = direction @ self.lost
+        if float(loadings @ loadings) > MOSTLY * float(direction @ direction):
             return -math.inf, math.inf
         if self._is_normal(direction):
             roots = [self.noise_root, self.sampling_root] if full else [self.noise_root]
@@ -236,7 +238,7 @@ class Sandwich:
             return -math.inf, math.inf
         law, middle = self.full_law if full else self.noise_law, float(direction @ self.point)
         lower, upper = law.interval(direction @ self.axes, level)
-        margin = float(ndtri((1 + level) / 2)) * SIZE * along
+        margin = float(ndtri((1 + level) / 2) * np.linalg.norm(loadings * self.lost_sizes))
         return middle + lower - margin, middle + upper + margin
 
     def _is_normal(self, direction: Floats) -> bool:
@@ -272,7 +274,7 @@ class Sandwich:
         return float(away @ away)
 
 
-def sandwich(release: CoefficientsRelease) -> Sandwich | None:
+def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandwich | None:
     """Return estimate, covariances and distributions; None if noise hides the curvature.
 
     To first order in all noises. The noise E of the released curvature enters through ``H⁻¹EH⁻¹g``;
@@ -284,6 +286,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
 
     Along directions in which noise hides H, such as those of empty levels, the released point is
     kept. Their error enters the other equations through E, assuming coefficients of ordinary size.
+    With `drop_faint` these are all directions whose curvature may be noise alone, and the error
+    along one is the step that the known gradient and its noise would take there.
 
     .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified models." Econometrica
        50, 1-25.
@@ -296,14 +300,20 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     assert released is not None
     values, vectors = np.linalg.eigh(released.bread)
     edge = 2 * released.bread_noise.off * math.sqrt(columns)
-    is_resolved = values > max(LOST * edge, normal_equations.RESOLVED * float(values[-1]))
-    if not is_resolved.any():
-        return None
     is_pulled = path is not None and not path.is_faint(release.gradient_sd)
     min_sds = MIN_PULLED_SDS if is_pulled else MIN_CURVATURE_SDS
     threshold = max(min_sds * released.bread_noise.diagonal, LOST * edge)
     faint = vectors[:, values <= threshold]
-    lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
+    hidden_below = threshold if drop_faint else LOST * edge
+    is_resolved = values > max(hidden_below, normal_equations.RESOLVED * float(values[-1]))
+    if not is_resolved.any():
+        return None
+    lost, lost_sizes = vectors[:, ~is_resolved], np.full(int((~is_resolved).sum()), SIZE)
+    if drop_faint:
+        likely = np.maximum(values[~is_resolved], released.bread_noise.diagonal)
+        pull = np.hypot(lost.T @ release.gradient, release.gradient_sd)
+        lost_sizes = np.maximum(pull / likely, SIZE)
+    resolved, values = vectors[:, is_resolved], values[is_resolved]
     filling, robust = _middle(release, released, float(values[0]), score_noise)
     axes = resolved @ np.linalg.eigh(resolved.T @ filling @ resolved)[1]
     unknown = released.bread_noise.off**2 * SIZE**2 * lost.shape[1]
@@ -326,7 +336,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     lifted = values + noise_law.equations.lift(1.0)[0]
     inside = score_noise + unknown * np.eye(columns) + _times_vector(released.bread_noise, step)
     still = release.coefficient_sd * np.eye(columns)
-    noise = np.hstack([_solved(lifted, resolved, inside), still, SIZE * lost])
+    noise = np.hstack([_solved(lifted, resolved, inside), still, lost * lost_sizes])
     sampling = _solved(lifted, resolved, filling)
     error = resolved.T @ np.hstack([noise, sampling])
     if release.meat is not None:
@@ -341,7 +351,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
         noise_law=noise_law,
         full_law=_law(release, axes, np.maximum(np.diagonal(axes.T @ filling @ axes), 0.0) + extra),
         lost=lost,
-        swamped=(faint**2).sum(axis=1) > MOSTLY,
+        lost_sizes=lost_sizes,
+        swamped=np.full(columns, not drop_faint) & ((faint**2).sum(axis=1) > MOSTLY),
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
         is_short=is_short,
     )

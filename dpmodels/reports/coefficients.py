@@ -252,7 +252,7 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
         )
         notes += Rank.DETAIL(
             "Intervals of identified coefficients allow for others that change the linear "
-            f"predictor by about {SIZE:g} at the row norm."
+            f"predictor by about {max((SIZE, *sandwich.lost_sizes)):.2g} at the row norm."
         )
     if not sandwich.noise_law.clear:
         notes.append(

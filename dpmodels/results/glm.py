@@ -336,8 +336,15 @@ class CoefficientsFit:
 
     @cached_property
     def sandwich(self) -> Sandwich | None:
-        """Estimate and covariances in units of the ball, None if not available."""
-        return sandwich(self.release)
+        """Estimate and covariances in units of the ball, None if not available.
+
+        In released axes a number has a coefficient of ordinary size. Where its curvature may be
+        noise alone only combinations along such directions are not identified.
+        """
+        fit, ball = sandwich(self.release), self.release.ball
+        if fit is None or ball is None or ball.axes is None or not self._numbers_of(fit.swamped):
+            return fit
+        return sandwich(self.release, drop_faint=True)
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
@@ -350,16 +357,17 @@ class CoefficientsFit:
         An unidentified coefficient of a level has ordinary size. That of a number can be as large
         as its declared range is wide, and then affects all others.
         """
-        if self.sandwich is None:
-            return []
-        swamped_by_name = zip(
-            self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True
-        )
-        swamped = [name for name, is_swamped in swamped_by_name if is_swamped.any()]
+        return [] if self.sandwich is None else self._numbers_of(self.sandwich.swamped)
+
+    def _numbers_of(self, marked: NDArray[np.bool_]) -> list[str]:
+        """Return the names of numeric terms among marked columns of the ball."""
+        by_name = zip(self.names, marked.reshape(self.call.blocks, -1).T, strict=True)
         return [
             name
-            for name in swamped
-            if name != INTERCEPT and any("[" not in part for part in name.split(":"))
+            for name, is_marked in by_name
+            if is_marked.any()
+            and name != INTERCEPT
+            and any("[" not in part for part in name.split(":"))
         ]
 
     def ends(self, directions: Floats, level: float, *, full: bool = True) -> Floats:

@@ -130,6 +130,29 @@ def test_equal_columns_are_not_told_apart_and_others_are():
         assert np.isfinite(ends(covariance, direction)).all()
 
 
+def test_faint_directions_may_be_dropped_with_the_error_of_their_step():
+    """A direction of curvature 6, 2.1 noise sds, beside others that are clear."""
+    turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    bread = (turn * [6.0, 40.0, 50.0]) @ turn.T
+    quiet = release(noise(2.0), noise(1e-3), gradient_sd=9.0)
+    pulled = replace(
+        quiet, curvature=replace(quiet.curvature, bread=bread), gradient=turn @ [-12.0, 1.0, 2.0]
+    )
+    kept, dropped = sandwich(pulled), sandwich(pulled, drop_faint=True)
+    assert kept.lost.shape == (3, 0)
+    assert kept.swamped.any()
+    assert not dropped.swamped.any()
+    np.testing.assert_allclose(np.abs(dropped.lost[:, 0]), np.abs(turn[:, 0]))
+    np.testing.assert_allclose(dropped.lost_sizes, math.hypot(12.0, 9.0) / 6)
+    assert ends(dropped, turn[:, 0]) == (-math.inf, math.inf)
+    assert np.isfinite(ends(dropped, turn[:, 1])).all()
+    # A combination that loads a little on it allows for the error of the step along it.
+    low, high = ends(dropped, turn[:, 1] + 0.1 * turn[:, 0])
+    short, long = ends(dropped, turn[:, 1])
+    allowed = 2 * 1.96 * 0.1 * dropped.lost_sizes[0]
+    assert high - low == pytest.approx(math.hypot(long - short, allowed), rel=1e-3)
+
+
 def test_variances_are_sums_of_squares():
     """Along the way that columns nearly equal leave open, and across it."""
     turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]

@@ -178,7 +178,8 @@ def test_merged_levels_are_listed():
 
 def errors(clear=True, robust=0.25):
     equations = Fit(strength=2.5)
-    return Fit(noise_law=Fit(clear=clear, equations=equations), robust=robust)
+    law = Fit(clear=clear, equations=equations)
+    return Fit(noise_law=law, robust=robust, lost_sizes=())
 
 
 def bought(person=None):

@@ -42,7 +42,7 @@ def test_a_coefficient_is_printed_to_the_digits_of_its_error():
 def test_coefficients_without_an_error_are_counted_with_what_would_help(lost):
     law = Fit(clear=True, equations=Fit(strength=9.0))
     release = Fit(curvature=None, meat=None, units=None, clip=None)
-    notes = coefficients._error_notes(Fit(noise_law=law, robust=1.0), lost, release)
+    notes = coefficients._error_notes(Fit(noise_law=law, robust=1.0, lost_sizes=()), lost, release)
     subject = {1: "1 coefficient is", 2: "2 coefficients are"}[lost]
     assert notes[0].startswith(f"{subject} not identified at this budget")
     assert notes[0].endswith("Use a larger eps, more rows or fewer terms.")
