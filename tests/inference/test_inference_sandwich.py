@@ -66,6 +66,14 @@ def test_noise_in_the_gradient_is_inside():
     np.testing.assert_allclose(covariance.noise, 9 * inverse @ inverse)
 
 
+def test_noise_that_masks_the_coefficients_adds_to_that_of_the_gradient():
+    """Of a diagonal curvature: by its square times the variance of the mask."""
+    bread = np.diag([9.0, 40.0, 100.0])
+    masked = replace(release(gradient_sd=3.0), coefficient_sd=0.1)
+    law = sandwich(replace(masked, curvature=BoughtCurvature(bread, bread, QUIET, QUIET))).noise_law
+    np.testing.assert_allclose(np.sort(law.equations.variance[-1, :-1]), [9.81, 25.0, 109.0])
+
+
 def test_the_full_law_is_the_noise_and_the_sampling_of_the_scores():
     """Beside a direction that noise hides, whose unknown part is in both."""
     bread = np.diag([100.0, 80.0, 0.01])

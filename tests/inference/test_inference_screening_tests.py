@@ -98,6 +98,25 @@ def test_correlations_are_those_of_the_rows(release):
     assert np.isnan(correlations(lost).values).all()
 
 
+@pytest.mark.parametrize("centre", [0.3, -0.3])
+def test_slopes_of_correlations_are_those_of_their_sums(release, centre):
+    """By differences; bounds from above for the response's sum and the rows."""
+    at = replace(release, centre=centre, product_sd=1.0, scatter_sd=1.0, response_sd=1.0)
+    stated = correlations(at).slopes
+    for column, name in enumerate(("products", "scatters", "squares", "total", "count")):
+        step = 1e-4 * np.abs(getattr(at, name)).max()
+        ends = (
+            correlations(replace(at, **{name: getattr(at, name) + sign * step})).values
+            for sign in (1, -1)
+        )
+        slope = np.abs(next(ends) - next(ends)) / (2 * step)
+        if name in ("total", "count"):
+            assert (stated[:, column] >= slope * (1 - 1e-6)).all()
+            assert (stated[:, column] > 0).all()
+        else:
+            np.testing.assert_allclose(stated[:, column], slope, rtol=1e-5)
+
+
 @pytest.mark.product
 @pytest.mark.parametrize("guarantee", [PureDP(3.0), ZCDP(0.5)])
 def test_intervals_of_correlations_hold_the_noise_of_their_denominators(guarantee):

@@ -49,6 +49,20 @@ def test_names_of_arrows_to_the_right_stand_above_or_below_where_the_frame_is_ne
     assert len(names(biplot(table, [1.424, 1.167]))) == 4
 
 
+def test_a_name_lies_away_from_the_tip_of_its_arrow():
+    """Beside it its middle is as high as the tip, above it its lower edge, below its upper one."""
+    beside = []
+    for text in names(biplot(make_table(12, 2), [1.0, 1.0])):
+        x, y = text.get_position()
+        sides = ("left", "right"), ("bottom", "top")
+        for offset, side, (after, before) in zip(
+            (x, y), (text.get_ha(), text.get_va()), sides, strict=True
+        ):
+            assert side == (after if offset > 1 else before if offset < -1 else "center")
+        beside.append(abs(y) <= 1)
+    assert any(beside)
+
+
 def test_origin_and_arrows_are_inside():
     ax = biplot(HEALTH, SDEV)
     tips = np.vstack([arrows(ax), [0, 0]])

@@ -139,3 +139,12 @@ def test_gaussian_noise_leaves_a_declared_share():
     mu = largest(ledger_filter, Totals(), normal)
     after = ledger_filter.plus(Totals(), [normal(mu)])
     assert largest(ledger_filter, after, PureEvent) == pytest.approx(0.4)
+
+
+def test_what_releases_may_fail_by_is_taken_off_the_delta_of_the_steps():
+    budget_filter = Filter(ApproxDP(1.0, 1e-6), 0.0, "steps")
+    totals = charged(budget_filter, [PureEvent(0.1), ApproxEvent(0.1, 1e-7)])
+    assert totals.aside > 0
+    main, step = deltas(ApproxDP(1.0, 1e-6), totals)
+    assert main == 0
+    assert step == pytest.approx((0.2e-6 - totals.aside) / 32)

@@ -269,6 +269,7 @@ def test_a_log_linear_model_has_the_numbers_of_its_result(formula):
     assert facts["Df residuals"] == str(6 - len(tidy))
     table, *test = report.sections
     assert list(cells(table)) == list(tidy["term"])
+    assert table.columns == ("coef", "std err", "of noise", "z", "P>|z|", "95% conf. int.")
     for line, printed in zip(tidy.to_dict("records"), cells(table).values(), strict=True):
         ratio = line["estimate"] / line["std_error"]
         half = 1.959964 * line["std_error"]
