@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.digest import release_digest
@@ -241,12 +241,29 @@ def result_of(
     return result
 
 
+# Files of reports and the kinds of results that they lay out; each is imported at a first print.
+REPORTS: Final = {
+    "coefficients": "CountedGLM CountedMultinomial Estimates GLMResult MultinomialResult SVMResult",
+    "comparison": "Comparison FitComparison ReadingResult",
+    "counts": "LogLinear Margin MarginsResult StatesResult TableResult WeightedMarginsResult",
+    "cov": "CCAResult CovResult MomentsResult",
+    "etable": "ETable",
+    "groups": "MeanResult OverviewResult QuantileResult TTestResult TotalResult VarResult",
+    "hist": "HistResult PlaneResult SeriesResult SurvfitResult",
+    "lm": "LMResult PathResult",
+    "pca": "PCAResult SubspaceResult",
+    "plan": "PlanResult PowerResult SplitResult",
+    "select": "BoundsResult Discoveries FDRResult LevelsResult SelectResult",
+    "survey": "SurveyFitResult SurveyResult",
+    "synth": "SynthResult SyntheticEstimates",
+}
+
+
 @lay_out.register
 def lay_out_printed(result: Printed) -> Report:
-    """Return the report of a result, once the reports of all kinds are registered.
-
-    A thread that prints while another one imports the reports waits until all are there.
-    """
-    from dpmodels import reports as reports
-
+    """Return the report of a result, once those of its kind are registered."""
+    kinds = {kind.__name__ for kind in type(result).__mro__}
+    for module, names in REPORTS.items():
+        if not kinds.isdisjoint(names.split()):
+            import_module(f"dpmodels.reports.{module}")
     return lay_out.dispatch(object)(result)
