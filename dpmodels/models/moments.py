@@ -38,8 +38,8 @@ from dpmodels.results import (
     PCAResult,
     SubspaceResult,
 )
-from dpmodels.results.base import checked_ncomp
 from dpmodels.results.call import accept
+from dpmodels.results.components import checked_ncomp
 from dpmodels.results.validate import require_law
 from dpmodels.sites import together
 from dpmodels.typing import Coder, Option
