@@ -142,11 +142,9 @@ def measured(
     ledger = ledger_of(ledger)
     request, witness = spec.request, holders.witness
     choice, counting, private, events = _planned(spec, holders, mechanism, ledger)
-    witness.planned(choice.strategy, private, choice.plan)
-    witness.specified(spec, choice, private)
     if request.drafted is not None:
         request.drafted.require(events)
-    witness.charging(choice.strategy.info.name, events)
+    witness.planned(spec, choice, private, events)
     warn_if_futile(spec, holders, choice, private)
     charged = charging(
         ledger,

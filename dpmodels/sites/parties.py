@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from dpmodels import errors
 from dpmodels.frames.delimited import RECORDS, csv_mode
@@ -39,14 +39,10 @@ class Witness:
     def requested(self, spec: object) -> None:
         """See the specification of the call, before a mechanism is chosen."""
 
-    def planned(self, strategy: object, private: Sequence[object], plan: PlanOfStrategy) -> None:
-        """See what is about to be released: nothing has been read."""
-
-    def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
-        """See the specification of the call, its mechanism with a plan, and the unread rows."""
-
-    def charging(self, mechanism: str, events: Sequence[Event]) -> None:
-        """See what is about to be charged, all of it: nothing has been read."""
+    def planned(
+        self, spec: Any, choice: Any, private: Sequence[object], events: Sequence[Event]
+    ) -> None:
+        """See what is about to be released from which rows, and charged: nothing has been read."""
 
     def measured(
         self,
