@@ -186,8 +186,8 @@ def warn_if_futile(
     unless sites make the release together or the mechanism is a user's.
     """
     relation = spec.reads or spec.request.adjacency
-    is_unknown = not relation.n_public or relation.person is not None or holders.others
-    if simulating() or is_unknown or spec.sampling is not None:
+    unknown = (not relation.n_public, relation.person is not None, holders.others)
+    if any(unknown) or simulating() or spec.sampling is not None:
         return
     n_rows = together(source.nrows for source in private)
     if n_rows is None:

@@ -241,8 +241,10 @@ REPORTS: Final = {
 @lay_out.register
 def lay_out_printed(result: Printed) -> Report:
     """Return the report of a result, once those of its kind are registered."""
+    from dpmodels import reports
+
     kinds = {kind.__name__ for kind in type(result).__mro__}
     for module, names in REPORTS.items():
         if not kinds.isdisjoint(names.split()):
-            import_module(f"dpmodels.reports.{module}")
+            getattr(reports, module)
     return lay_out.dispatch(object)(result)

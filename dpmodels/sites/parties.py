@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
 
 from dpmodels import errors
 from dpmodels.frames.delimited import RECORDS, csv_mode
@@ -40,7 +40,7 @@ class Witness:
         """See the specification of the call, before a mechanism is chosen."""
 
     def planned(
-        self, spec: Any, choice: Any, private: Sequence[object], events: Sequence[Event]
+        self, spec: object, choice: object, private: Sequence[object], events: Sequence[Event]
     ) -> None:
         """See what is about to be released from which rows, and charged: nothing has been read."""
 
