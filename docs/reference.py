@@ -1,9 +1,10 @@
 """Pages of the reference that are made of the package's own tables."""
 
 import inspect
+from importlib import import_module
 
-from dpmodels import reports  # noqa: F401  (reports imports every result)
 from dpmodels.mechanisms.tables import TABLES
+from dpmodels.models.release import REPORTS
 from dpmodels.results.base import Printed, Result, report_of
 from dpmodels.verbs import verb_names
 
@@ -54,6 +55,8 @@ def places(kinds: list[type]) -> list[str]:
 
 def printed(*, saved: bool) -> list[type]:
     """Return what prints as a table, by name: what can be saved, or what cannot."""
+    for module in REPORTS:
+        import_module(f"dpmodels.reports.{module}")
     kinds: list[type] = [Printed]
     for kind in kinds:
         kinds += [below for below in kind.__subclasses__() if below not in kinds]

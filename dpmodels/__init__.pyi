@@ -11,7 +11,6 @@ from .devices.randomized_response import randomized_response as randomized_respo
 from .devices.randomized_response import unary_response as unary_response
 from .dictionaries.codebook_class import codebook as codebook
 from .dictionaries.draft import Draft as Draft
-from .dictionaries.private_codebook import private_codebook as private_codebook
 from .disclosures.verb import disclosure as disclosure
 from .evaluation import shapes as shapes
 from .evaluation.verb import evaluate as evaluate
@@ -63,6 +62,7 @@ from .privacy import PureDP as PureDP
 from .privacy import markov_chain as markov_chain
 from .privacy import wasserstein_sensitivity as wasserstein_sensitivity
 from .reports.plan import ledger_report as ledger_report
+from .resolve_codebook import private_codebook as private_codebook
 from .results.coefficient_plot import coefplot as coefplot
 from .results.plan import plot_ledger as plot_ledger
 from .sessions.session import session as session

@@ -61,24 +61,19 @@ if hasattr(os, "register_at_fork"):
 def current_settings() -> Settings:
     """Return the settings for calls of this thread or task."""
     with _lock:
+        blocks = _entered.get()  # Outermost first
+        if not blocks and _open_blocks:
+            blocks = max(_open_blocks, key=len)
+            if any(block not in blocks for opened in _open_blocks for block in opened):
+                raise ArgumentError(
+                    "several threads or tasks have set dp.options in with blocks, and this one in "
+                    "none: write ledger=, codebook= and adjacency= in the call, or enter a block "
+                    "here"
+                )
         values: dict[str, Any] = {}
-        for layer in (_process, *_blocks()):
+        for layer in (_process, *blocks):
             values |= layer.values
     return Settings(**values)
-
-
-def _blocks() -> tuple[_Layer, ...]:
-    """Return the blocks that apply to this thread or task, outermost first."""
-    entered = _entered.get()
-    if entered or not _open_blocks:
-        return entered
-    longest = max(_open_blocks, key=len)
-    if any(block not in longest for blocks in _open_blocks for block in blocks):
-        raise ArgumentError(
-            "several threads or tasks have set dp.options in with blocks, and this one in none: "
-            "write ledger=, codebook= and adjacency= in the call, or enter a block here"
-        )
-    return longest
 
 
 def ledger_of(ledger: Ledger | None) -> Ledger | None:

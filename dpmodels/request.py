@@ -178,7 +178,8 @@ def requested(
     relation = related(codebook, neighbours, person, rows)
     if design is False:
         codebook = codebook.with_design(None)
-    require_design(verb, codebook.design, relation, options)
+    if codebook.design is not None:
+        require_design(verb, codebook.design, relation, options)
     return Request(verb, formula, codebook, guarantee, relation, options, subset, attached)
 
 
@@ -190,11 +191,9 @@ def designed(codebook: Codebook, design: object) -> Codebook:
 
 
 def require_design(
-    verb: str, design: SurveyDesign | None, relation: Adjacency, options: Mapping[str, object]
+    verb: str, design: SurveyDesign, relation: Adjacency, options: Mapping[str, object]
 ) -> None:
     """Refuse a design that a verb does not take, and units other than those of the design."""
-    if design is None:
-        return
     if not VERBS[verb].designs:
         raise ArgumentError(
             f"dp_{verb} takes no survey design: write design=False to analyse the rows as they "

@@ -304,7 +304,8 @@ def as_variable(name: str, declared: object) -> Variable:
             case Numeric() | Date() | Categorical():
                 return declared
             case tuple() if len(declared) == 2:
-                days = not any(math.isnan(day_of(end)) for end in declared)
+                numbers = all(isinstance(end, int | float) for end in declared)
+                days = not numbers and not any(math.isnan(day_of(end)) for end in declared)
                 return Date(*declared) if days else Numeric(*declared)
             case list() | range():
                 return Categorical(tuple(declared))

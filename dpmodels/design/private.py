@@ -119,8 +119,8 @@ class PrivateDesign(BoundRows):
         Returns integers, shape (columns + 1, columns + 1), the number of rows they are of, and the
         rows that are still to be added; None, from public facts, where all are.
         """
-        engine, queries = self.rows.database, self._queries(lattice)
-        if engine is None or queries is None:
+        engine = self.rows.database
+        if engine is None or (queries := self._queries(lattice)) is None:
             return None
         moments, n_rows, n_outside = summed(engine, queries, lattice)
         rest = self.rows.queried(queries.outside) if n_outside else rows_of(self.rows.terms)
@@ -296,6 +296,11 @@ class Scaling:
     row_norm: float  # Radius of the ball that every scaled row is clipped to
     worst_case: float  # The radius that follows from the codebook alone
     unit: bool = False  # Whether every scaled row is divided by its own norm; the radius is 1
+
+    def distance_of(self, public: Scaling) -> float:
+        """Return the distance from the centre of the farthest point of the codebook's ball."""
+        away = np.linalg.norm((self.centre - public.centre) / public.scale)
+        return public.row_norm + float(away)
 
     def facts(self, names: tuple[str, ...]) -> dict[str, str]:
         """State how coded columns are brought into the ball, as texts that can be compared."""

@@ -27,7 +27,7 @@ from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 if TYPE_CHECKING:
-    from patsy.design_info import DesignInfo, SubtermInfo
+    from patsy.design_info import DesignInfo
 
 # Choices: columns of a second moment, and hull points, that fit in memory.
 MAX_COLUMNS = 5_000
@@ -229,7 +229,10 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     info = patsy.design_matrix_builders([terms], lambda: iter([None]), 0)[0]
     _check_columns(len(info.column_names) - parsed.intercept)
     bases = [code for code, factor in factors.items() if isinstance(factor.value, Basis)]
-    return tuple(_blocks(info, [_numbered_from_one(name, bases) for name in info.column_names]))
+    names = info.column_names
+    if bases:
+        names = [_numbered_from_one(name, bases) for name in names]
+    return tuple(_blocks(info, names))
 
 
 def _blocks(info: DesignInfo, names: Iterable[str]) -> Iterator[Block]:
@@ -238,8 +241,15 @@ def _blocks(info: DesignInfo, names: Iterable[str]) -> Iterator[Block]:
         term_codes = tuple(factor.name() for factor in term.factors)
         for subterm in subterms:
             column_names = tuple(islice(following, subterm.num_columns))
-            if subterm.factors:
-                yield _block(column_names, subterm, term_codes)
+            contrasts = tuple(
+                np.asarray(subterm.contrast_matrices[factor].matrix, dtype=np.float64)
+                if factor in subterm.contrast_matrices
+                else None
+                for factor in subterm.factors
+            )
+            values = tuple(factor.value for factor in subterm.factors)
+            if values:
+                yield Block(column_names, values, contrasts, term_codes)
 
 
 def _numbered_from_one(name: str, bases: Sequence[str]) -> str:
@@ -284,16 +294,6 @@ def _check_columns(count: int) -> None:
             f"formula codes to {count:,} columns; at most {MAX_COLUMNS:,} are supported. Use "
             "fewer levels or fewer interactions"
         )
-
-
-def _block(names: tuple[str, ...], subterm: SubtermInfo, term: tuple[str, ...]) -> Block:
-    contrasts = tuple(
-        np.asarray(subterm.contrast_matrices[factor].matrix, dtype=np.float64)
-        if factor in subterm.contrast_matrices
-        else None
-        for factor in subterm.factors
-    )
-    return Block(names, tuple(factor.value for factor in subterm.factors), contrasts, term)
 
 
 class _Prototype:
@@ -367,17 +367,14 @@ class RowCoder:
 
 def on_steps(codebook: Codebook, columns: Columns) -> Columns:
     """Round numbers to the steps that they are declared in."""
-    return {name: _stepped(codebook[name], values) for name, values in columns.items()}
-
-
-def _stepped(declared: object, values: Floats) -> Floats:
-    if not isinstance(declared, Numeric) or not declared.step:
-        return values
-    # Clip first: the quotient of a number far outside would overflow with a warning of numpy.
-    clipped = np.clip(values, declared.lower, declared.upper)
-    return np.asarray(
-        declared.lower + declared.step * np.rint((clipped - declared.lower) / declared.step)
-    )
+    rounded = dict(columns)
+    for name, values in columns.items():
+        number = codebook[name]
+        if isinstance(number, Numeric) and number.step:
+            # Clip first: the quotient of a number far outside would overflow with a warning.
+            above = np.clip(values, number.lower, number.upper) - number.lower
+            rounded[name] = number.lower + number.step * np.rint(above / number.step)
+    return rounded
 
 
 # Which products of two coded columns are always 0, and which are always the same.

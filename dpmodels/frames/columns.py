@@ -444,14 +444,15 @@ def require(source: RowSource, columns: tuple[str, ...]) -> None:
     rename the columns of the data, or the variables of the formula and the codebook
     """
     counts = Counter(source.names)
-    remedy = _misread_header(source.names)
-    options = () if remedy else source.names
-    missing = [f"{name!r}{did_you_mean(name, options)}" for name in columns if name not in counts]
+    missing = [name for name in columns if name not in counts]
     if missing:
+        remedy = _misread_header(source.names)
+        options = () if remedy else source.names
+        listed = ", ".join(f"{name!r}{did_you_mean(name, options)}" for name in missing)
         remedy = remedy or (
             "rename the columns of the data, or the variables of the formula and the codebook"
         )
-        raise FrameError(f"the data have no column {', '.join(missing)}: {remedy}")
+        raise FrameError(f"the data have no column {listed}: {remedy}")
     duplicates = [repr(name) for name in columns if counts[name] > 1]
     if duplicates:
         raise FrameError(
@@ -495,7 +496,7 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     require(source, tuple(declared))
     for name, variable in declared.items():
         kind = source.kind(name)
-        if kind.holds not in (Holds.ANYTHING, _required_holds(variable)):
+        if kind.holds is not Holds.ANYTHING and kind.holds is not _required_holds(variable):
             raise FrameError(
                 f"column {name!r} is of type {kind.name}, which holds {_HELD[kind.holds]}, and "
                 f"{name!r} is declared as {_instead(variable, kind.holds)}"

@@ -300,6 +300,8 @@ def open_rows(data: object) -> RowSource:
     >>> [chunk["wage"].tolist() for chunk in source.chunks(("wage",), 2)]
     [[9.5, 12.0], [20.0]]
     """
+    if (frame := _open_frame(data)) is not None:
+        return frame
     if isinstance(data, str | PathLike) and not is_database(data):
         return _open_path(data)
     if parquet.is_list_of_files(data):
@@ -364,6 +366,20 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
     return open_delimited(path, mode)
 
 
+def _open_frame(data: Any) -> RowSource | None:
+    """Open a data frame in memory; None for anything else."""
+    import narwhals.stable.v2 as nw
+
+    if nw.dependencies.is_narwhals_dataframe(data):
+        data = data.to_native()
+    if nw.dependencies.is_pandas_dataframe(data) and data.columns.nlevels > 1:
+        raise FrameError(
+            "the columns of the data have names of several levels (a MultiIndex): write "
+            'data.columns = data.columns.map("_".join), and these names in the codebook'
+        )
+    return NativeRows(data) if nw.dependencies.is_into_dataframe(data) else None
+
+
 def _open_query(data: object) -> RowSource | None:
     """Open a table of a database, or a lazy table; None where it is neither."""
     import narwhals.stable.v2 as nw
@@ -378,20 +394,11 @@ def _open_query(data: object) -> RowSource | None:
 
 
 def _open_table(data: Any) -> RowSource | None:
-    """Open a table in memory or of Dask; None where it is neither."""
+    """Open an array, a mapping or a table of Dask; None where it is neither."""
     import narwhals.stable.v2 as nw
 
     if isinstance(data, np.ndarray):
         return open_structured(data)
-    if nw.dependencies.is_narwhals_dataframe(data):
-        return _open_table(data.to_native())
-    if nw.dependencies.is_pandas_dataframe(data) and data.columns.nlevels > 1:
-        raise FrameError(
-            "the columns of the data have names of several levels (a MultiIndex): write "
-            'data.columns = data.columns.map("_".join), and these names in the codebook'
-        )
-    if nw.dependencies.is_into_dataframe(data):
-        return NativeRows(data)
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(data, pyarrow.RecordBatch):
         return NativeRows(pyarrow.Table.from_batches([data]))
@@ -436,7 +443,9 @@ def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
 
 def _open_item(item: object) -> RowSource:
     """Open one table of an iterable. The message does not quote it: it might be a cell."""
-    table = _open_path(item) if isinstance(item, PathLike) else _open_table(item)
+    if isinstance(item, PathLike):
+        return _open_path(item)
+    table = _open_frame(item) or _open_table(item)
     if table is None:
         raise FrameError(f"the items of an iterable must be tables: give {_ACCEPTED}")
     if isinstance(table, DaskRows):

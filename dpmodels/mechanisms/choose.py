@@ -11,14 +11,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
-from dpmodels.mechanisms.user_supplied import refuse_superseded, supplied
+from dpmodels.mechanisms.user_supplied import NOT_CHECKED, refuse_superseded, supplied
 from dpmodels.privacy import Adjacency, ApproxDP, Event, Ledger, group_events
 from dpmodels.privacy.events import all_gaussian
+from dpmodels.released import MechanismInfo
 
 Kind = TypeVar("Kind", covariant=True)
 
@@ -42,12 +43,14 @@ def choose_strategy(
     each option goes to the named strategy if it has such a field. An instance is taken as it is.
     So is what a registered user-supplied mechanism is run by. ArgumentError for anything else.
     """
-    user_strategy = supplied(mechanism, table)
-    if user_strategy is not None:
+    if isinstance(mechanism, str) and mechanism == "auto":
+        name, reason = automatic()
+    elif (user_strategy := supplied(mechanism, table)) is not None:
         return Choice(cast("Kind", user_strategy), "")
-    if not isinstance(mechanism, str):
+    elif isinstance(mechanism, str):
+        name, reason = mechanism, ""
+    else:
         return Choice(_checked(mechanism, next(iter(table.values()))), "")
-    name, reason = automatic() if mechanism == "auto" else (mechanism, "")
     if name not in table:
         refuse_superseded("mechanism=", name)
         names = ", ".join(repr(name) for name in ("auto", *table))
@@ -70,6 +73,12 @@ def _checked(mechanism: object, example: type[Kind]) -> Kind:
         f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance such "
         f"as dp.mechanisms.{example.__name__}()"
     )
+
+
+def stated_info(strategy: object, info: MechanismInfo) -> MechanismInfo:
+    """Return the info as it is printed: a strategy from outside states no numerics of its own."""
+    kind = type(getattr(strategy, "base", strategy))
+    return info if kind.__module__.startswith("dpmodels.") else replace(info, numerics=NOT_CHECKED)
 
 
 def printed_rows(n_rows: int, neighbours: Adjacency) -> str:

@@ -304,7 +304,7 @@ def noised_tails(passes: Passes, public: Scaling, plan: Plan, entropy: Entropy) 
     scale = plan.scales[FOURTH]
     length = (unit * plan.lattice.steps**2) ** 2
     squares = noised_symmetric(exact, scale, scale / math.sqrt(2), entropy) / length
-    farthest = distance_of(scaling, public)
+    farthest = scaling.distance_of(public)
     if farthest <= scaling.row_norm * add_noise.ROUND_UP:
         return Tails(squares, scale / length, 0.0, 0.0, scaling.row_norm)
     beyond, sd = _beyond(passes, farthest, plan, entropy)
@@ -322,15 +322,9 @@ def tails_about_mean(
     assert noisy.total is not None
     mean = add_noise.shrunk(noisy.total / count, noisy.noise.mean / count)
     centred = replace(public, centre=public.centre + mean * public.row_norm * public.scale)
-    centred = replace(centred, row_norm=distance_of(centred, public))
+    centred = replace(centred, row_norm=centred.distance_of(public))
     tails = noised_tails(passes.rescaled(centred), public, plan, entropy)
     return replace(tails, about=centred.centre)
-
-
-def distance_of(scaling: Scaling, public: Scaling) -> float:
-    """Return the distance from a centre of the farthest point of the codebook's ball."""
-    away = np.linalg.norm((scaling.centre - public.centre) / public.scale)
-    return public.row_norm + float(away)
 
 
 def _beyond(passes: Passes, farthest: float, plan: Plan, entropy: Entropy) -> tuple[float, float]:

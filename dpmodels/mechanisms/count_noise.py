@@ -61,14 +61,7 @@ def gaussian_sums(facts: CountFacts, guarantee: Guarantee, sensitivity: float) -
 def laplace_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     """Calibrate discrete Laplace noise in every count."""
     changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
-    multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
-    scale_in_rows = multiplier * ROUND_UP
-    finest = units_of(scale_in_rows)
-    units_per_row = finest if facts.divided else 1
-    scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
-    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row
-    events = (LaplaceEvent(multiplier, count=changed),)
-    return CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
+    return laplace_sums(facts, guarantee, 1.0, changed, whole=not facts.divided)
 
 
 def quieter_plan(
@@ -95,14 +88,25 @@ def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     return laplace_sums(facts, guarantee, count_sensitivity(facts.adjacency, 1, 1))
 
 
-def laplace_sums(facts: CountFacts, guarantee: Guarantee, sensitivity: float) -> CountPlan:
-    """Calibrate discrete Laplace noise in sums of an L1 sensitivity, in rows."""
-    (multiplier,) = laplace_multipliers(guarantee)
+def laplace_sums(
+    facts: CountFacts,
+    guarantee: Guarantee,
+    sensitivity: float,
+    changed: int = 1,
+    *,
+    whole: bool = False,
+) -> CountPlan:
+    """Calibrate discrete Laplace noise in sums of an L1 sensitivity, in rows.
+
+    `changed` sums have that sensitivity each; `whole` rows are counted in units of one.
+    """
+    multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
     scale_in_rows = multiplier * sensitivity * ROUND_UP
-    units_per_row = units_of(scale_in_rows)
+    finest = units_of(scale_in_rows)
+    units_per_row = 1 if whole else finest
     scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
     noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row
-    events = (LaplaceEvent(multiplier),)
+    events = (LaplaceEvent(multiplier, count=changed),)
     return CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from inspect import signature
 from keyword import iskeyword
 from typing import Any, ClassVar, Final, TypeVar, cast
@@ -260,12 +260,6 @@ def supplied(mechanism: object, table: Mapping[str, object]) -> UserSupplied | N
 def registered_info(name: str) -> MechanismInfo | None:
     """Return the info of a registered mechanism; None where no class has the name."""
     return UserSupplied(_REGISTERED[name]()).info if name in _REGISTERED else None
-
-
-def stated_info(strategy: object, info: MechanismInfo) -> MechanismInfo:
-    """Return the info as it is printed: a strategy from outside states no numerics of its own."""
-    kind = type(getattr(strategy, "base", strategy))
-    return info if kind.__module__.startswith("dpmodels.") else replace(info, numerics=NOT_CHECKED)
 
 
 def record_passed(mechanism: MomentMechanism) -> None:

@@ -84,7 +84,7 @@ def dp_bounds(
     >>> found.codebook["age"].upper < 200, found.codebook["sex"] == cb["sex"]
     (True, True)
     """
-    return run_verb("bounds", bounds_spec, formula, data, shared, mechanism)
+    return run_verb("bounds", bounds_spec, **locals())
 
 
 @spec_of("bounds")

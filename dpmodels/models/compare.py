@@ -33,7 +33,7 @@ from dpmodels.privacy import adjacency as neighbours
 from dpmodels.request import requested
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results import MomentsCall, comparison
-from dpmodels.results.base import checked_ncomp
+from dpmodels.results.components import checked_ncomp
 from dpmodels.typing import Floats, Option
 
 MOMENTS: Table = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() if name != "none"}

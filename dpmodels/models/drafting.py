@@ -21,7 +21,6 @@ from typing import Any, Final, NamedTuple
 from dpmodels import errors, privacy
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import ALL_NAMES
-from dpmodels.dictionaries.private_codebook import LEVELLED, LOGICAL, PrivateCodebook, bounded
 from dpmodels.formula.parse import check_size, parsed_formula, quote, syntax, variables_in
 from dpmodels.formula.sides import marks
 from dpmodels.frames import open_rows, require
@@ -30,6 +29,7 @@ from dpmodels.models.release import planned_events, result_of, run_release, spec
 from dpmodels.options import ledger_of
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.request import Drafted, Request
+from dpmodels.resolve_codebook import LEVELLED, LOGICAL, PrivateCodebook, bounded
 from dpmodels.sites import Parties, parties
 from dpmodels.variables import Boolean, Categorical, Numeric, Variable
 

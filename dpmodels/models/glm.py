@@ -346,20 +346,7 @@ def dp_glm(
     >>> dp_glm("party ~ smoker", rows, **words | {"family": "ordinal"}).thresholds.index.tolist()
     ['a|b', 'b|c']
     """
-    return run_verb(
-        "glm",
-        glm_spec,
-        formula,
-        data,
-        shared,
-        mechanism,
-        family=family,
-        inference=inference,
-        clip=clip,
-        ridge=requested_ridge(ridge),
-        scale=scale,
-        row_norm=row_norm,
-    )
+    return run_verb("glm", glm_spec, **locals() | {"ridge": requested_ridge(ridge)})
 
 
 @spec_of("glm", joint="gradients", designs=True)

@@ -183,8 +183,7 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    options = {"weights": weights, "row_norm": row_norm, "vcov": vcov, "lump": lump}
-    return run_verb("lm", lm_spec, formula, data, shared, mechanism, **options)
+    return run_verb("lm", lm_spec, **locals())
 
 
 @spec_of("lm", gaussian="moments", site_defaults={"vcov": "iid"}, designs=True)

@@ -97,7 +97,7 @@ def dp_margins(
     >>> fit.table("drug").counts.sizes
     Frozen({'drug': 2})
     """
-    return run_verb("margins", margins_spec, formula, data, shared, mechanism)
+    return run_verb("margins", margins_spec, **locals())
 
 
 @spec_of("margins", designs=True)

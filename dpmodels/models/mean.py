@@ -87,7 +87,7 @@ def dp_mean(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    return run_verb("mean", mean_spec, formula, data, shared, mechanism)
+    return run_verb("mean", mean_spec, **locals())
 
 
 @spec_of("mean", gaussian="gaussian", designs=True)
@@ -169,7 +169,7 @@ def dp_var(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    return run_verb("var", var_spec, formula, data, shared, mechanism)
+    return run_verb("var", var_spec, **locals())
 
 
 @spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"), designs=True)
@@ -234,7 +234,7 @@ def dp_ttest(
     >>> dp_ttest("income ~ sex", rows, codebook=cb, eps=1.0).pvalue < 0.001
     True
     """
-    return run_verb("ttest", ttest_spec, formula, data, shared, mechanism, mu=mu)
+    return run_verb("ttest", ttest_spec, **locals())
 
 
 @spec_of("ttest", gaussian="gaussian", designs=True)
@@ -300,7 +300,7 @@ def dp_total(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    return run_verb("total", total_spec, formula, data, shared, mechanism)
+    return run_verb("total", total_spec, **locals())
 
 
 @spec_of("total", gaussian="gaussian", designs=True)
@@ -365,7 +365,7 @@ def dp_summary(
     >>> fit.variables, len(fit["sex"].counts)
     (('age', 'income', 'sex'), 2)
     """
-    return run_verb("summary", summary_spec, formula, data, shared, mechanism, tests=tests)
+    return run_verb("summary", summary_spec, **locals())
 
 
 @spec_of("summary", gaussian="gaussian", designs=True)

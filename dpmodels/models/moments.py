@@ -38,8 +38,8 @@ from dpmodels.results import (
     PCAResult,
     SubspaceResult,
 )
-from dpmodels.results.base import checked_ncomp
 from dpmodels.results.call import accept
+from dpmodels.results.components import checked_ncomp
 from dpmodels.results.validate import require_law
 from dpmodels.sites import together
 from dpmodels.typing import Coder, Option
@@ -232,21 +232,7 @@ def dp_pca(
     >>> fit.loadings.sizes
     Frozen({'variable': 3, 'component': 3})
     """
-    return run_verb(
-        "pca",
-        pca_spec,
-        formula,
-        data,
-        shared,
-        mechanism,
-        ncomp=ncomp,
-        center=center,
-        scale=scale,
-        row_norm=row_norm,
-        denoise=denoise,
-        eigenvals=eigenvals,
-        inference=inference,
-    )
+    return run_verb("pca", pca_spec, **locals())
 
 
 @spec_of("pca", gaussian="gauss")
@@ -332,19 +318,7 @@ def dp_cov(
     ('variable', 'variable_')
     """
     _check(scale, mechanism)
-    return run_verb(
-        "cov",
-        cov_spec,
-        formula,
-        data,
-        shared,
-        mechanism,
-        center=center,
-        scale=scale,
-        row_norm=row_norm,
-        denoise=denoise,
-        inference=inference,
-    )
+    return run_verb("cov", cov_spec, **locals())
 
 
 @spec_of("cov", gaussian="gauss")
@@ -431,18 +405,7 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
-    chosen = gauss_if_auto(mechanism)
-    return run_verb(
-        "moments",
-        moments_spec,
-        formula,
-        data,
-        shared,
-        chosen,
-        row_norm=row_norm,
-        denoise=denoise,
-        inference=inference,
-    )
+    return run_verb("moments", moments_spec, **locals() | {"mechanism": gauss_if_auto(mechanism)})
 
 
 @spec_of("moments", gaussian="gauss")
@@ -531,8 +494,7 @@ def dp_cca(
     >>> fit.cor.sizes, fit.xcoef.sizes
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
-    chosen = gauss_if_auto(mechanism)
-    return run_verb("cca", cca_spec, formula, data, shared, chosen, row_norm=row_norm)
+    return run_verb("cca", cca_spec, **locals() | {"mechanism": gauss_if_auto(mechanism)})
 
 
 @spec_of("cca", gaussian="gauss")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dpmodels import errors
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.parts import SampledPlaces
 from dpmodels.frames.progress import as_one_of_many
 from dpmodels.mechanisms.user_supplied import UserSupplied
@@ -33,13 +34,13 @@ from dpmodels.models.assumed_rows import (
     two_digits,
 )
 from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
-from dpmodels.noise import simulation, source
+from dpmodels.noise import simulating, simulation, source
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.request import Request
 from dpmodels.results.base import Result, noise_at_budgets
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.pca import PCAResult
-from dpmodels.sites import parties
+from dpmodels.sites import Parties, parties, together
 from dpmodels.verbs import VERBS
 
 SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
@@ -174,17 +175,27 @@ def predict(
 
 
 def warn_if_futile(
-    spec: VerbSpec[object], choice: Planned, n_rows: int, *, simulate: bool = True
+    spec: VerbSpec[object], holders: Parties, choice: Planned, private: Sequence[BoundRows]
 ) -> None:
     """Warn, at the user's line, if very likely nothing will be identified.
+
+    Never from a private number of rows: not for persons, whose number is only known after reading,
+    nor of a survey design, nor in a simulation, nor where other sites have rows.
 
     A law decides where one is known and its answer is clear; else releases of assumed rows do,
     unless sites make the release together or the mechanism is a user's.
     """
-    strategy = choice.strategy
+    relation = spec.reads or spec.request.adjacency
+    unknown = (not relation.n_public, relation.person is not None, holders.others)
+    if any(unknown) or simulating() or spec.sampling is not None:
+        return
+    n_rows = together(source.nrows for source in private)
+    if n_rows is None:
+        return
     prediction = spec.law(choice.plan, n_rows)
     is_clear = prediction is not None and (prediction.lost or prediction.clear)
-    if simulate and not is_clear and not isinstance(strategy, UserSupplied):
+    is_simulated = holders.protocol is None and not isinstance(choice.strategy, UserSupplied)
+    if is_simulated and not is_clear:
         prediction = _simulated(spec, choice, n_rows)
     if prediction is not None and prediction.lost:
         _warn(prediction, spec, choice, n_rows)

@@ -112,9 +112,7 @@ def dp_quantile(
     >>> fit.params.shape, fit.conf_int().shape
     ((2, 2), (4, 2))
     """
-    return run_verb(
-        "quantile", quantile_spec, formula, data, shared, mechanism, probs=probs, level=level
-    )
+    return run_verb("quantile", quantile_spec, **locals())
 
 
 @spec_of("quantile", designs=True)

@@ -5,19 +5,18 @@ At the end of the file: the same result from a saved request and release.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.digest import release_digest
 from dpmodels.errors import FrameError, shorten
 from dpmodels.frames.protocol import before_charge
-from dpmodels.mechanisms.choose import priced_on
-from dpmodels.mechanisms.user_supplied import stated_info
+from dpmodels.mechanisms.choose import priced_on, stated_info
 from dpmodels.models.predictor import warn_if_futile
 from dpmodels.models.verb_spec import (
     MOST_NOISE,
@@ -27,7 +26,6 @@ from dpmodels.models.verb_spec import (
     of_question,
     planned_with_counts,
 )
-from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
 from dpmodels.privacy import Charge, Event, Ledger, charge, group_events
 from dpmodels.released import AnyRelease, CountsRelease, Shared
@@ -70,9 +68,9 @@ def run_release(
     return spec.of(release, charged.ledger_state, reason)
 
 
-def _also_counted(shared: Shared | None, counts: Shared | None) -> Shared | None:
+def _also_counted(shared: Shared, counts: Shared | None) -> Shared:
     """Return how sites took part in a release and in the counts beside it."""
-    if shared is None or counts is None:
+    if counts is None:
         return shared
     missed = ", ".join(map(repr, sorted(set(shared.sites) - set(counts.sites))))
     without = f" (without {missed})" if missed else ""
@@ -123,7 +121,7 @@ def _with_clipping(release: AnyRelease, holders: Parties, counted: Counted) -> A
     release = replace(
         release,
         events=(*release.events, *counts.events),
-        shared=_also_counted(release.shared, counts.shared),
+        shared=release.shared and _also_counted(release.shared, counts.shared),
     )
     if holders.exchange is not None and counts.noise_sd > MOST_NOISE * (release.rows or 0):
         return release  # Few rows, whose number nobody knew before
@@ -144,12 +142,10 @@ def measured(
     ledger = ledger_of(ledger)
     request, witness = spec.request, holders.witness
     choice, counting, private, events = _planned(spec, holders, mechanism, ledger)
-    witness.planned(choice.strategy, private, choice.plan)
-    witness.specified(spec, choice, private)
     if request.drafted is not None:
         request.drafted.require(events)
-    witness.charging(choice.strategy.info.name, events)
-    _warn_before_charge(spec, holders, choice, private)
+    witness.planned(spec, choice, private, events)
+    warn_if_futile(spec, holders, choice, private)
     charged = charging(
         ledger,
         events,
@@ -165,23 +161,6 @@ def measured(
         witness.measured(counting.strategy, exact, holders.names, counting.plan)
         counted = counting, exact
     return choice, statistics, charged, counted
-
-
-def _warn_before_charge(
-    spec: VerbSpec[object], holders: Parties, choice: Planned, private: Sequence[BoundRows]
-) -> None:
-    """Warn of what a release will very likely miss; never from a private number of rows.
-
-    Not for persons, whose number is only known after reading, nor of a survey design, nor in a
-    simulation, nor where other sites have rows.
-    """
-    relation = spec.reads or spec.request.adjacency
-    is_unknown = not relation.n_public or relation.person is not None or holders.others
-    if simulating() or is_unknown or spec.sampling is not None:
-        return
-    rows = together(source.nrows for source in private)
-    if rows is not None:
-        warn_if_futile(spec, choice, rows, simulate=holders.protocol is None)
 
 
 # From a request to its specification, and from a saved request and release to the result.
@@ -241,12 +220,31 @@ def result_of(
     return result
 
 
+# Files of reports and the kinds of results that they lay out; each is imported at a first print.
+REPORTS: Final = {
+    "coefficients": "CountedGLM CountedMultinomial Estimates GLMResult MultinomialResult SVMResult",
+    "comparison": "Comparison FitComparison ReadingResult",
+    "counts": "LogLinear Margin MarginsResult StatesResult TableResult WeightedMarginsResult",
+    "cov": "CCAResult CovResult MomentsResult",
+    "etable": "ETable",
+    "groups": "MeanResult OverviewResult QuantileResult TTestResult TotalResult VarResult",
+    "hist": "HistResult PlaneResult SeriesResult SurvfitResult",
+    "lm": "LMResult PathResult",
+    "pca": "PCAResult SubspaceResult",
+    "plan": "PlanResult PowerResult SplitResult",
+    "select": "BoundsResult Discoveries FDRResult LevelsResult SelectResult",
+    "survey": "SurveyFitResult SurveyResult",
+    "synth": "SynthResult SyntheticEstimates",
+}
+
+
 @lay_out.register
 def lay_out_printed(result: Printed) -> Report:
-    """Return the report of a result, once the reports of all kinds are registered.
+    """Return the report of a result, once those of its kind are registered."""
+    from dpmodels import reports
 
-    A thread that prints while another one imports the reports waits until all are there.
-    """
-    from dpmodels import reports as reports
-
+    kinds = {kind.__name__ for kind in type(result).__mro__}
+    for module, names in REPORTS.items():
+        if not kinds.isdisjoint(names.split()):
+            getattr(reports, module)
     return lay_out.dispatch(object)(result)

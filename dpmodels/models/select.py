@@ -148,19 +148,7 @@ def dp_select(
     >>> fit.selected
     ('Ulm', 'Bonn')
     """
-    return run_verb(
-        "select",
-        select_spec,
-        formula,
-        data,
-        shared,
-        mechanism,
-        k=k,
-        score=score,
-        threshold=threshold,
-        most=most,
-        values=values,
-    )
+    return run_verb("select", select_spec, **locals())
 
 
 @spec_of("select", joint="noisy_counts")
@@ -415,18 +403,7 @@ def dp_fdr(
     >>> dp_fdr("g1 + g2 + g3 ~ case", rows, codebook=cb, eps=1.0, delta=1e-6).rejected
     ['g1']
     """
-    return run_verb(
-        "fdr",
-        fdr_spec,
-        formula,
-        data,
-        shared,
-        mechanism,
-        q=q,
-        most=most,
-        method=method,
-        alternative=alternative,
-    )
+    return run_verb("fdr", fdr_spec, **locals())
 
 
 @spec_of("fdr", joint="centred")

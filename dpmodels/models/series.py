@@ -104,7 +104,7 @@ def dp_series(
     >>> fit.totals.sizes, len(fit.window(7)), len(fit.between("2024-01-01", "2024-01-07"))
     (Frozen({'ward': 2, 'day': 31}), 50, 2)
     """
-    return run_verb("series", series_spec, formula, data, shared, mechanism, time=time, by=by)
+    return run_verb("series", series_spec, **locals())
 
 
 @spec_of("series")
@@ -270,7 +270,7 @@ def dp_survfit(
     >>> fit.times[:4].tolist()
     [9.0, 19.0, 29.0, 39.0]
     """
-    return run_verb("survfit", survfit_spec, formula, data, shared, mechanism, breaks=breaks)
+    return run_verb("survfit", survfit_spec, **locals())
 
 
 @spec_of("survfit", gaussian="gaussian")

@@ -89,18 +89,7 @@ def dp_svm(
     >>> fit.predict({"x": [-0.9, 0.9]}).tolist()
     ['a', 'b']
     """
-    return run_verb(
-        "svm",
-        svm_spec,
-        formula,
-        data,
-        shared,
-        mechanism,
-        width=width,
-        ridge=requested_ridge(ridge),
-        scale=scale,
-        row_norm=row_norm,
-    )
+    return run_verb("svm", svm_spec, **locals() | {"ridge": requested_ridge(ridge)})
 
 
 @spec_of("svm", joint="gradients")

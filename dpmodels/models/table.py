@@ -370,7 +370,7 @@ def dp_hist(
     >>> fit.counts.sizes
     Frozen({'age': 4})
     """
-    return run_verb("hist", hist_spec, formula, data, shared, mechanism, breaks=breaks)
+    return run_verb("hist", hist_spec, **locals())
 
 
 @spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"), designs=True)

@@ -1,7 +1,8 @@
 """What all verbs share: their parameters, their docstrings, and the steps to a release.
 
 A verb declares its own parameters and takes the others as ``**shared``. The decorator puts both
-into one signature and one docstring, so that ``help`` is complete and each text stands once.
+into one signature and one docstring, so that ``help`` is complete and each text stands once. It
+hands all of them on as they are: ``return run_verb(name, spec, **locals())``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, ca
 from dpmodels.arguments import bound
 from dpmodels.codebook import Codebook
 from dpmodels.column_roles import SurveyDesign
-from dpmodels.dictionaries.private_codebook import as_private
 from dpmodels.errors import CodebookError, entry_point
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.drafting import with_private_codebook
@@ -23,7 +23,7 @@ from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.request import Request, requested
-from dpmodels.resolve_codebook import Resolved, codebook_of_call
+from dpmodels.resolve_codebook import Resolved, as_private, codebook_of_call
 from dpmodels.sites import Parties, SiteProtocol, gathered
 from dpmodels.typing import Option
 from dpmodels.verbs import VERBS

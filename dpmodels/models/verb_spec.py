@@ -150,7 +150,8 @@ def planned(
         request.guarantee,
         spec.slots.places,
     )
-    holders.check(strategy, plan)
+    if holders.protocol is not None:
+        holders.protocol.check(strategy, plan, holders.others or holders.names)
     return Planned(strategy, plan, protocol_reason or reason)
 
 
@@ -260,8 +261,15 @@ def counted_variables(
     Those of the formula, without those of a condition on the rows. The number of rows has to be
     public, and the rows in one place where they can be read again, or at sites that share noise.
     """
-    is_countable = _is_countable(spec) and _is_counted_by(holders)
-    if not is_countable or not all(isinstance(rows, BoundRows) for rows in private):
+    is_countable = (
+        spec.request.verb not in _WITHOUT
+        and spec.sampling is None
+        and spec.reads is None
+        and spec.request.adjacency.n_public
+        and not isinstance(spec.request.guarantee, privacy.Pufferfish)
+        and all(isinstance(rows, BoundRows) for rows in private)
+    )
+    if not is_countable or not _are_counted_by(holders):
         return {}
     if not all(rows.rereadable for rows in private):
         if holders.exchange is None:
@@ -277,18 +285,7 @@ def counted_variables(
     }
 
 
-def _is_countable(spec: VerbSpec[object]) -> bool:
-    """Whether counts can stand beside what is requested."""
-    return (
-        spec.request.verb not in _WITHOUT
-        and spec.sampling is None
-        and spec.reads is None
-        and spec.request.adjacency.n_public
-        and not isinstance(spec.request.guarantee, privacy.Pufferfish)
-    )
-
-
-def _is_counted_by(holders: Parties) -> bool:
+def _are_counted_by(holders: Parties) -> bool:
     """Whether the holders of the rows want counts, and can release them together."""
     if holders.exchange is not None:
         return holders.joint and bool(holders.exchange.terms["clipping"])

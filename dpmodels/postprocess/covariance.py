@@ -1,4 +1,4 @@
-"""From released moments to a covariance or correlation matrix with its noise distribution."""
+"""From released moments to a covariance or correlation matrix with its noise, and eigenvectors."""
 
 from __future__ import annotations
 
@@ -214,3 +214,25 @@ def longest_in_box(reach: Floats, radius: float, divisor: Floats) -> float:
         total += squared / float(divisor[column]) ** 2
         left -= squared
     return math.sqrt(total)
+
+
+@dataclass(frozen=True)
+class Eigen:
+    """Eigenvalues, largest first, and unit eigenvectors in columns, largest entry positive."""
+
+    values: Floats
+    vectors: Floats
+
+
+def eigen(matrix: Floats) -> Eigen:
+    """Decompose a symmetric matrix, shape (columns, columns).
+
+    >>> import numpy as np
+    >>> eigen(np.diag([1.0, 3.0])).values
+    array([3., 1.])
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    largest = np.argmax(np.abs(vectors), axis=0)
+    signs = np.sign(vectors[largest, np.arange(len(values))])
+    return Eigen(values, vectors * signs)

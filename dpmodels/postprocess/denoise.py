@@ -372,29 +372,7 @@ def accumulate(
     return nearest_psd(estimate, trace_cap) if trace_cap is not None else estimate
 
 
-# Symmetric matrices by their eigenvalues: decomposition, recomposition, projection.
-
-
-@dataclass(frozen=True)
-class Eigen:
-    """Eigenvalues, largest first, and unit eigenvectors in columns, largest entry positive."""
-
-    values: Floats
-    vectors: Floats
-
-
-def eigen(matrix: Floats) -> Eigen:
-    """Decompose a symmetric matrix, shape (columns, columns).
-
-    >>> import numpy as np
-    >>> eigen(np.diag([1.0, 3.0])).values
-    array([3., 1.])
-    """
-    values, vectors = np.linalg.eigh(matrix)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    largest = np.argmax(np.abs(vectors), axis=0)
-    signs = np.sign(vectors[largest, np.arange(len(values))])
-    return Eigen(values, vectors * signs)
+# Symmetric matrices by their eigenvalues: recomposition, projection.
 
 
 def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:

@@ -13,6 +13,7 @@ from dpmodels.privacy.budget import resolve_budget as resolve_budget
 from dpmodels.privacy.calibrate import gaussian_delta as gaussian_delta
 from dpmodels.privacy.calibrate import gaussian_eps as gaussian_eps
 from dpmodels.privacy.calibrate import gaussian_multiplier as gaussian_multiplier
+from dpmodels.privacy.calibrate import split_gaussian as split_gaussian
 from dpmodels.privacy.chain import MarkovChain as MarkovChain
 from dpmodels.privacy.chain import markov_chain as markov_chain
 from dpmodels.privacy.compose import bounded_range_to_zcdp as bounded_range_to_zcdp
@@ -20,7 +21,6 @@ from dpmodels.privacy.compose import compose_gaussians as compose_gaussians
 from dpmodels.privacy.compose import gaussian_to_bounded_range as gaussian_to_bounded_range
 from dpmodels.privacy.compose import pure_to_zcdp as pure_to_zcdp
 from dpmodels.privacy.compose import split as split
-from dpmodels.privacy.compose import split_gaussian as split_gaussian
 from dpmodels.privacy.compose import total_eps as total_eps
 from dpmodels.privacy.compose import total_rho as total_rho
 from dpmodels.privacy.compose import zcdp_to_approx as zcdp_to_approx

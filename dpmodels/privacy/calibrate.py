@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -272,3 +272,24 @@ def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> 
     if excess(upper) >= 0:
         return upper
     return float(brentq(excess, 0.0, upper, xtol=1e-300, rtol=1e-14))
+
+
+def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, ...]:
+    """Return multipliers of releases that together cost the same as one Gaussian release.
+
+    Each gets its share of the budget ``1/multiplier**2``, relative to the sum of the shares.
+
+    >>> split_gaussian(2.0, shares=(3, 1))
+    (2.309..., 4.0)
+    """
+    multiplier = budget.positive_number("multiplier", multiplier, "write multiplier=1.0")
+    parts, total_share = checked_shares(shares)
+    return tuple(multiplier * math.sqrt(total_share / part) for part in parts)
+
+
+def checked_shares(shares: Sequence[float]) -> tuple[list[float], float]:
+    """Return the parts of a budget and their sum; BudgetError unless all are positive."""
+    if len(shares) == 0:
+        raise BudgetError("shares is empty: write shares=(1, 1) for two equal parts.")
+    parts = [budget.positive_number("shares", share, "write shares=(1, 1)") for share in shares]
+    return parts, math.fsum(parts)

@@ -55,7 +55,14 @@ from scipy.special import log_expit, log_ndtr, ndtri_exp
 from dpmodels.errors import BudgetError
 from dpmodels.privacy import budget
 from dpmodels.privacy.budget import ApproxDP, PureDP
-from dpmodels.privacy.calibrate import LATTICE_LOSS, composed_eps, gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.calibrate import (
+    LATTICE_LOSS,
+    checked_shares,
+    composed_eps,
+    gaussian_eps,
+    gaussian_multiplier,
+    split_gaussian,
+)
 from dpmodels.privacy.events import (
     WRITE_MULTIPLIER,
     ApproxEvent,
@@ -98,33 +105,13 @@ def split(total: float, shares: Sequence[float]) -> tuple[float, ...]:
     >>> split(0.3, shares=(1, 1, 1))
     (0.09999999999999999, 0.09999999999999999, 0.09999999999999999)
     """
-    numbers, total_share = _checked_shares(shares)
+    numbers, total_share = checked_shares(shares)
     parts = [total * number / total_share for number in numbers]
     largest = parts.index(max(parts))
     limit = Fraction(total) - sum(map(Fraction, parts[:largest] + parts[largest + 1 :]))
     while Fraction(parts[largest]) > limit:
         parts[largest] = math.nextafter(parts[largest], 0.0)
     return tuple(parts)
-
-
-def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, ...]:
-    """Return multipliers of releases that together cost the same as one Gaussian release.
-
-    Each gets its share of the budget ``1/multiplier**2``, relative to the sum of the shares.
-
-    >>> split_gaussian(2.0, shares=(3, 1))
-    (2.309..., 4.0)
-    """
-    multiplier = budget.positive_number("multiplier", multiplier, "write multiplier=1.0")
-    parts, total_share = _checked_shares(shares)
-    return tuple(multiplier * math.sqrt(total_share / part) for part in parts)
-
-
-def _checked_shares(shares: Sequence[float]) -> tuple[list[float], float]:
-    if len(shares) == 0:
-        raise BudgetError("shares is empty: write shares=(1, 1) for two equal parts.")
-    parts = [budget.positive_number("shares", share, "write shares=(1, 1)") for share in shares]
-    return parts, math.fsum(parts)
 
 
 def pure_eps(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.arguments import boolean, checked_methods, fraction, integer, option
+from dpmodels.arguments import boolean, checked_methods, fraction, option
 from dpmodels.atomic_files import write_whole
 from dpmodels.errors import ArgumentError, FrameError, NotAvailable
 from dpmodels.report import Report, Summary
@@ -509,11 +509,3 @@ def checked_level(level: object) -> float:
             f"statsmodels has alpha={coverage:g}, write level={1 - coverage:g}"
         )
     return coverage
-
-
-def checked_ncomp(ncomp: object, columns: int) -> int:
-    """Return a valid number of components, or raise ArgumentError; None means all."""
-    if ncomp is None:
-        return columns
-    hint = ", the number of coded columns of the formula, or None for all"
-    return integer("ncomp", ncomp, 1, columns, hint)

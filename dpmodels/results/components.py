@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import option
+from dpmodels.arguments import integer, option
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import (
@@ -545,3 +545,11 @@ def root_sd(root: Floats, sd: Floats) -> Floats:
     """Return the noise sd of roots of variances, to first order; near 0 at most ``sqrt(sd)``."""
     floor = np.where(sd > 0, np.sqrt(sd), 1.0)
     return np.asarray(sd / np.maximum(2 * root, floor))
+
+
+def checked_ncomp(ncomp: object, columns: int) -> int:
+    """Return a valid number of components, or raise ArgumentError; None means all."""
+    if ncomp is None:
+        return columns
+    hint = ", the number of coded columns of the formula, or None for all"
+    return integer("ncomp", ncomp, 1, columns, hint)

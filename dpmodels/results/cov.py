@@ -25,9 +25,9 @@ from dpmodels.postprocess import Covariance, correlation
 from dpmodels.postprocess.normal_equations import NormalEquations, released_equations
 from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import Derivation, Result, checked_ncomp, per_row
+from dpmodels.results.base import Derivation, Result, per_row
 from dpmodels.results.call import MomentsCall, public_rows, release_facts
-from dpmodels.results.components import Analysis, root_sd
+from dpmodels.results.components import Analysis, checked_ncomp, root_sd
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, product_unit, table_of_estimates, unit_of
 from dpmodels.results.pca import PCAResult

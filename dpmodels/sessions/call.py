@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MethodType
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dpmodels.arguments import checked_keywords, checked_methods, text
 from dpmodels.codebook import Codebook
@@ -135,9 +135,6 @@ def _require_parameter(name: str, word: str, expected: Sequence[str]) -> None:
 # What a session sets for all of its calls, and how a call is run or priced under it.
 
 
-Specification = tuple[VerbSpec[object], Planned, Sequence[object]]
-
-
 class Priced(NamedTuple):
     """The mechanism that a call would use, and what it would be charged."""
 
@@ -164,11 +161,10 @@ class _Pricing(Witness):
                 f"calls have at most {most:,}. Name fewer columns, levels or interactions"
             )
 
-    def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
-        self.specification = cast("Specification", (spec, choice, private))
-
-    def charging(self, mechanism: str, events: Sequence[Event]) -> None:
-        self.priced = Priced(mechanism, tuple(events), *self.specification)
+    def planned(
+        self, spec: Any, choice: Any, private: Sequence[object], events: Sequence[Event]
+    ) -> None:
+        self.priced = Priced(choice.strategy.info.name, tuple(events), spec, choice, private)
         raise LedgerError("the call is priced, not run")
 
 

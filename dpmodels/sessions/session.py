@@ -14,7 +14,6 @@ from dpmodels import errors, privacy
 from dpmodels.arguments import checked_keywords, checked_methods, integer
 from dpmodels.codebook import Codebook
 from dpmodels.column_roles import SurveyDesign
-from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
 from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
@@ -23,7 +22,7 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent
 from dpmodels.privacy.register import convergence_notes, refuse_other_neighbours
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.request import Request, designed, related
-from dpmodels.resolve_codebook import Resolved, codebook_of_call
+from dpmodels.resolve_codebook import PrivateCodebook, Resolved, as_private, codebook_of_call
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call, Terms, VerbMethods

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
 
 from dpmodels import errors
@@ -28,6 +29,8 @@ Bound = TypeVar("Bound")
 Named = TypeVar("Named", bound="SiteProtocol")
 # A choice: names of more sites do not fit a printed table.
 MOST_SITES: Final = 10_000
+# Types of data that may name files, or tables of a database.
+_NAMES_OF_ROWS: Final = (str, PathLike, list, tuple, SqlTable)
 
 
 class Witness:
@@ -36,14 +39,10 @@ class Witness:
     def requested(self, spec: object) -> None:
         """See the specification of the call, before a mechanism is chosen."""
 
-    def planned(self, strategy: object, private: Sequence[object], plan: PlanOfStrategy) -> None:
-        """See what is about to be released: nothing has been read."""
-
-    def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
-        """See the specification of the call, its mechanism with a plan, and the unread rows."""
-
-    def charging(self, mechanism: str, events: Sequence[Event]) -> None:
-        """See what is about to be charged, all of it: nothing has been read."""
+    def planned(
+        self, spec: object, choice: object, private: Sequence[object], events: Sequence[Event]
+    ) -> None:
+        """See what is about to be released from which rows, and charged: nothing has been read."""
 
     def measured(
         self,
@@ -97,11 +96,10 @@ class Parties:
         bound, names_by_file, tables = [], dict[Hashable, str](), Tables(kept=True)
         for name, rows in zip(self.names, self.data, strict=True):
             try:
-                files = named_files(rows)
-                if files:
-                    require_once(files, names_by_file)
-                if is_database(rows):
-                    _require_new(as_table(rows), names_by_file)
+                if isinstance(rows, _NAMES_OF_ROWS):
+                    require_once(named_files(rows), names_by_file)
+                    if is_database(rows):
+                        _require_new(as_table(rows), names_by_file)
                 design = binding(rows)
                 bound.append(design if self.exchange is None else self.exchange.bound(design))
                 if len(self.names) > 1:
@@ -160,11 +158,6 @@ class Parties:
         if self.protocol is None or not self.in_rounds(strategy):
             return plan_of
         return self.protocol.planning(plan_of, len(self.others or self.names))
-
-    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy) -> None:
-        """Refuse what the protocol cannot release."""
-        if self.protocol is not None:
-            self.protocol.check(strategy, plan, self.others or self.names)
 
     def release(
         self, strategy: AnyStrategy, statistics: tuple[Statistic, ...], plan: PlanOfStrategy

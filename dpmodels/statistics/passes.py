@@ -18,8 +18,8 @@ from dpmodels.noise.discrete import NoiseOfSites
 from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot
+from dpmodels.statistics.moments import numbers_by_cell
 from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint, summed
-from dpmodels.statistics.value_cells import numbers_by_cell
 from dpmodels.typing import Exact, Floats, Indices, Integers, Objects
 
 # Sums of so many rows times the squared radius fit 64-bit integers.

@@ -11,6 +11,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.statistics import statistic
 from dpmodels.statistics.gradient import GradientScore
+from dpmodels.statistics.moments import cells_of, numbers_by_cell
 from dpmodels.statistics.passes import (
     PARTS,
     Score,
@@ -20,7 +21,6 @@ from dpmodels.statistics.passes import (
     turn,
     two_words,
 )
-from dpmodels.statistics.value_cells import cells_of, numbers_by_cell
 from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.

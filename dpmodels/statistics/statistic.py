@@ -77,7 +77,7 @@ class Fingerprint:
 def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
     """Return the fingerprint of facts, in their order, and of the adjacency."""
     relation = Adjacency("replace" if count_public else "add-remove")
-    return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
+    return Fingerprint((*facts.items(), ("adjacency", relation.describe())))
 
 
 def digest_of(numbers: Scalars) -> str:

@@ -40,8 +40,8 @@ class Reached(Exception):
 class Stopping(Witness):
     """Stops a verb before it charges, and keeps what it was about to do."""
 
-    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> NoReturn:
-        self.made = strategy, private[0], plan
+    def planned(self, spec: Any, choice: Any, private: Sequence[Any], events: Any) -> NoReturn:
+        self.made = choice.strategy, private[0], choice.plan
         raise Reached
 
 

@@ -65,7 +65,7 @@ class Observer(Witness):
         self.private: Sequence[Any] = ()
         self.statistics: Sequence[Any] = ()
 
-    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
+    def planned(self, spec: Any, choice: Any, private: Sequence[Any], events: Any) -> None:
         if all(design.scattered is None for design in private):
             self.private = private
             raise Reached

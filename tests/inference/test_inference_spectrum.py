@@ -8,8 +8,8 @@ from scipy.stats import norm, vonmises
 import dpmodels as dp
 from dpmodels.inference import Spectrum
 from dpmodels.inference.spectrum import noise_edge, read_spectrum
+from dpmodels.postprocess import Eigen
 from dpmodels.postprocess.covariance import Covariance
-from dpmodels.postprocess.denoise import Eigen
 from dpmodels.released import MomentNoise
 
 TIMES = 1_200

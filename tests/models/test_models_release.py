@@ -140,7 +140,7 @@ def test_a_witness_sees_each_step_and_changes_none():
     steps = []
 
     class Told(Witness):
-        def planned(self, strategy, private, plan):
+        def planned(self, spec, choice, private, events):
             steps.append(("planned", len(ledger.entries)))
             return "something else"
 

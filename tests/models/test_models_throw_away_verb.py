@@ -72,7 +72,7 @@ def dp_mine(
     --------
     >>> fit = dp_mine("wage ~ sex", rows, codebook=cb, eps=1.0, times=3)
     """
-    return run_verb("mine", mine_spec, formula, data, shared, mechanism, times=times)
+    return run_verb("mine", mine_spec, **locals())
 
 
 @spec_of("mine", gaussian="gaussian", audited=("a ~ g", "geometric"))

@@ -26,6 +26,8 @@ for thread in threads:
 for thread in threads:
     thread.join()
 assert len(set(printed)) == 1
+laid_out = {name for name in sys.modules if name.startswith("dpmodels.reports.")}
+assert laid_out == {"dpmodels.reports.groups", "dpmodels.reports.header"}
 sys.stdout.buffer.write(printed[0].encode("utf-8"))
 """
 

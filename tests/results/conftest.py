@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-import dpmodels.reports
+import dpmodels.models
 from dpmodels.design import row_coder
 from dpmodels.formula import design
 from dpmodels.mechanisms import Gauss

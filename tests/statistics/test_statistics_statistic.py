@@ -8,7 +8,7 @@ import pytest
 
 from dpmodels.errors import PrivacyError
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.value_cells import numbers_by_cell
+from dpmodels.statistics.moments import numbers_by_cell
 
 LARGE = 10**30
 

@@ -495,7 +495,7 @@ def _lengths(
     Moments are read with them, for radii from the place `smallest` on, where it is not negative.
     """
     limits = tuple(int(end) for end in (add_noise.FRACTIONS[:-1] * plan.lattice.radius) ** 2)
-    farthest = clipping_shells.distance_of(passes.scaling, public)
+    farthest = passes.scaling.distance_of(public)
     rows = _within(passes, farthest)
     if smallest < 0:
         statistic = rows.measured(norm_counts, limits)

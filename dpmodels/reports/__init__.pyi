@@ -1,0 +1,14 @@
+from . import coefficients as coefficients
+from . import comparison as comparison
+from . import counts as counts
+from . import cov as cov
+from . import etable as etable
+from . import groups as groups
+from . import header as header
+from . import hist as hist
+from . import lm as lm
+from . import pca as pca
+from . import plan as plan
+from . import select as select
+from . import survey as survey
+from . import synth as synth
