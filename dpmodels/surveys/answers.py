@@ -24,7 +24,7 @@ from dpmodels.levels import Level
 from dpmodels.postprocess.response import CorrectedRows, ResponseFit, ResponseRows, fitted
 from dpmodels.released import Channel
 from dpmodels.released.answers import exact
-from dpmodels.typing import Array, Floats
+from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
 
 Devices = Mapping[str, Device | Bit | UnaryDevice]
@@ -276,13 +276,13 @@ def fitted_answers(
     """
     empty, n_rows = np.empty(0), 0
     start = np.empty((0, formula.intercept + len(formula.terms.names)))
-    lines: list[tuple[Array, ...]] = [(start, empty, empty, empty)]
+    lines: list[tuple[Floats, ...]] = [(start, empty, empty, empty)]
     for chunk in sample.chunks():
         block = _coded(formula, chunk.columns)
         answer = formula.response.blocks[0].factors[0].evaluate(chunk.columns)
         is_complete = (chunk.strata >= 0) & ~np.isnan(block).any(axis=1)
         is_complete &= ~np.isnan(answer) & ~np.isnan(chunk.weights)
-        arrays = (block, answer, chunk.weights, chunk.strata)
+        arrays = (block, answer, chunk.weights, chunk.strata.astype(np.float64))
         lines.append(tuple(array[is_complete] for array in arrays))
         n_rows += len(answer)
     rows = CorrectedRows if method == "score" else ResponseRows
