@@ -376,7 +376,7 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     totals = np.broadcast_to(tail.numbers * tail.first, weights.shape)
     total, number = (float((weights * part).sum()) for part in (totals, tail.numbers * tail.above))
     mean, mean_sd = storable_amount(mean), storable_amount(mean_sd)
-    upper = _quantile(totals, weights, UPPER)
+    upper = storable_amount(_quantile(totals, weights, UPPER))
     return Excess(total, upper, number, mean, mean_sd, storable_amount(square))
 
 
