@@ -5,7 +5,7 @@ Theorem
     them, are released by a mechanism of its own; given them the numbers of units by the length of
     their score, and given these the sum and the squares of the scores, each clipped to a length.
     Multipliers are fixed beforehand: together they satisfy (ε, δ) with the exact trade-off of one
-    Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorems 83, 86, 97 and 105).
+    Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorems 83, 86, 97, 105 and 109).
 Sensitivity
     A unit (a row, or all rows of a sampling unit) is in one cell of length: √2 where it is
     replaced, 1 where it is added or removed; 2 and 1 in absolute values. It adds the square of one
@@ -205,6 +205,7 @@ class ScoreNoise:
     aligned: float = ALIGNED  # The part of what is cut off scores that has one direction
     n_units: int | None = None  # Public: with many units scores get more of the budget
     faint_rounds: int = 1  # How often scores are released where there is almost no noise
+    is_bounded: bool = False  # Whether residuals are at most 1
 
     @property
     def marks(self) -> tuple[float, ...]:
@@ -258,7 +259,9 @@ class ScoreNoise:
         counts, scale = noised_rows(exact.by_length(ENDS), plan.scales[LENGTHS], entropy, law)
         noise = CellNoise("laplace" if law is LAPLACE else "gaussian", law.sd * scale)
         price = sum_sd * math.sqrt(finer.columns)
-        longest, cut = longest_score(ENDS, counts, noise, price, self.aligned)
+        longest, cut = longest_score(
+            ENDS, counts, noise, price, self.aligned, with_hidden=self.is_bounded
+        )
         integers = exact.squares(longest, finer, self.marks, least, self.levels)
         noisy, step = noised_symmetric(integers, steps, off, entropy, law), longest / finer.steps
         sums, squares = noisy[:n_marks, n_marks:] * step, noisy[n_marks:, n_marks:] * step**2
@@ -424,7 +427,14 @@ class WeightedGradients(OfBase):
 
     def _noise(self, facts: RegressionFacts) -> ScoreNoise:
         rounds = _steps(facts) + 2 * facts.columns
-        return ScoreNoise(facts.columns, self.levels, ALIGNED_RESIDUALS, faint_rounds=rounds)
+        is_bounded = isinstance(facts.loss, Logistic)
+        return ScoreNoise(
+            facts.columns,
+            self.levels,
+            ALIGNED_RESIDUALS,
+            faint_rounds=rounds,
+            is_bounded=is_bounded,
+        )
 
 
 def with_step(

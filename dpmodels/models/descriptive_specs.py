@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final, TypeVar
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells, unbound_cells
@@ -162,11 +162,6 @@ _MEAN: Final = (1.0, 0.06)
 _TOTAL: Final = (1.6, 0.15)
 
 
-class _CapPrice(TypedDict):
-    numerator: float
-    moved: float
-
-
 def sampled_spec(
     request: Request,
     formula_sides: Sides | Margins,
@@ -182,6 +177,7 @@ def sampled_spec(
     book = Codebook({**sampling.codebook, **formula_sides.codebook})
     _check_strata(request, sampling, tables)
     relation, psu = request.adjacency, sampling.design.psu
+    numerator, moved = _cap_price(tables, total=total)
     facts = CountFacts(
         tables=len(tables),
         parts=sum(table.size for table in tables),
@@ -190,7 +186,8 @@ def sampled_spec(
         side_tables=1 + (sampling.strata is not None),
         products=sum(not table.degree for table in tables),
         capped=sampling.lower < sampling.upper or psu is not None,
-        **_cap_price(tables, total=total),
+        numerator=numerator,
+        moved=moved,
         totals=total or not all(table.degree for table in tables),
     )
     return VerbSpec(
@@ -199,22 +196,22 @@ def sampled_spec(
         result,
         unbound_cells(formula_sides.text, book, tables),
         facts,
-        partial(_chosen, tables, facts, request.guarantee),
+        partial(_chosen, sampling, tables, facts, request.guarantee),
         reads=None if psu is None else Adjacency(relation.name, MOST_ROWS, psu),
         check=partial(_require_weights, tables),
     )
 
 
-def _cap_price(tables: tuple[Tally, ...], *, total: bool) -> _CapPrice:
+def _cap_price(tables: tuple[Tally, ...], *, total: bool) -> tuple[float, float]:
     """Return what a cap is found for: the sum of all cells of counts, else means or totals.
 
     A cap for one mean is lower, by so much that totals beyond it are not known well enough.
     """
     counts = [table.cells for table in tables if not table.degree]
     if counts:
-        return {"numerator": math.sqrt(max(counts)), "moved": UNLIKE}
+        return math.sqrt(max(counts)), UNLIKE
     numerator, moved = _TOTAL if total else _MEAN
-    return {"numerator": numerator, "moved": moved / tables[0].cells}
+    return numerator, moved / tables[0].cells
 
 
 def _check_strata(request: Request, sampling: Sampling, tables: tuple[Tally, ...]) -> None:
@@ -235,11 +232,7 @@ def _ranged(
     n_rows: int | None,
 ) -> bool:
     """Whether a range is searched: of rows, whose public number is far above the noise in cells."""
-    if len(tables) > 1:
-        return False
-    sampling, number = tables[0].sampling, tables[0].measured
-    assert sampling is not None
-    if sampling.design.psu is not None or n_rows is None or number is None:
+    if len(tables) > 1 or tables[0].measured is None or n_rows is None:
         return False
     if isinstance(guarantee, Pufferfish) or not facts.adjacency.n_public:
         return False
@@ -248,6 +241,7 @@ def _ranged(
 
 
 def _chosen(
+    sampling: Sampling,
     tables: tuple[Tally, ...],
     facts: CountFacts,
     guarantee: Guarantee | Pufferfish,
@@ -255,16 +249,14 @@ def _chosen(
     private: Sequence[PrivateCells],
 ) -> Choice[AnyStrategy]:
     """Choose the mechanism; refuse rows in several places, before a charge."""
-    sampling = tables[0].sampling
-    assert sampling is not None
     if len(private) != 1 or private[0].scattered is not None:
         raise ArgumentError(
             "a survey design needs all rows in one table, since one cap is found for their "
             "weights: write data= instead of sites= or a Dask DataFrame, or design=False"
         )
     size, n_rows = sampling.design.population.get(""), private[0].nrows
-    neighbours = private[0].rows.terms.neighbours
-    is_public = neighbours.n_public and sampling.design.psu is None
+    neighbours, in_units = private[0].rows.terms.neighbours, sampling.design.psu is not None
+    is_public = neighbours.n_public and not in_units
     if size is not None and is_public and n_rows is not None and size < n_rows:
         raise ArgumentError(
             f"fpc={size:g} is less than the {n_rows:,} rows of the sample: write the number of "
@@ -273,10 +265,9 @@ def _chosen(
     choice: Choice[Any] = choose_strategy(
         mechanism, SAMPLED, lambda: ("capped", "it is the only one for survey designs.")
     )
-    if mechanism == "auto" and _ranged(tables, facts, guarantee, n_rows):
+    if mechanism == "auto" and not in_units and _ranged(tables, facts, guarantee, n_rows):
         return choice._replace(strategy=replace(choice.strategy, ranged=True))
-    in_units = neighbours.n_public and sampling.design.psu is not None
-    if in_units and n_rows is not None and isinstance(mechanism, str):
+    if in_units and neighbours.n_public and n_rows is not None and isinstance(mechanism, str):
         largest, n_units = sampling.upper * neighbours.places, n_rows // neighbours.places
         limits = sampling.lower, largest, n_units
         return choice._replace(strategy=choice.strategy.for_units(facts, guarantee, *limits))

@@ -89,7 +89,12 @@ def run_trials(entered: list[Contender], trial: Trial) -> pd.DataFrame:
     total = len(shapes) * trial.request.repeats
 
     def evaluate(contender: Contender, world: World) -> tuple[float, ...]:
-        return _outcome(_simulated(contender, world), world, trial)
+        assert contender.plan is not None
+        # Every strategy gets the same rows and the same noise.
+        with simulation(seed=SEED + world.repeat):
+            statistic = world.rows.measured(contender.strategy, contender.plan)
+            release = contender.strategy.release(statistic, contender.plan, source())
+        return _outcome(release, world, trial)
 
     return outcomes(entered, _worlds(shapes, trial), total, evaluate, MEASURES)
 
@@ -194,14 +199,6 @@ def _shapes(request: ComparisonRequest) -> list[str]:
     return (lengths_listed if lengths_listed[1:] else [ONE_LENGTH] * len(lengths_listed)) or list(
         SHAPES
     )
-
-
-def _simulated(contender: Contender, world: World) -> Release:
-    """Release from simulated rows; every strategy gets the same rows and the same noise."""
-    assert contender.plan is not None
-    with simulation(seed=SEED + world.repeat):
-        statistic = world.rows.measured(contender.strategy, contender.plan)
-        return contender.strategy.release(statistic, contender.plan, source())
 
 
 def _outcome(release: Release, world: World, trial: Trial) -> tuple[float, float, float]:
@@ -315,7 +312,10 @@ def run_fit_trials(entered: list[FitContender], trial: FitTrial) -> pd.DataFrame
     total = len(trial.shapes) * trial.request.repeats
 
     def evaluate(contender: FitContender, world: FitWorld) -> tuple[float, ...]:
-        return _fit_outcome(_simulated_fit(contender, world, trial), world, trial)
+        assert contender.plan is not None
+        private = world.rows.within(trial.spec.private, trial.products).bound
+        fits = simulated_fits(trial.spec, contender.plan, private, 1, SEED + world.repeat)
+        return _fit_outcome(next(fits), world, trial)
 
     return outcomes(entered, _fit_worlds(trial), total, evaluate, FIT_MEASURES)
 
@@ -356,14 +356,6 @@ def _exact(rows: SimulatedFit, family: str) -> Exact | None:
         response, np.full(len(response), null), freq_weights=rows.times[is_used]
     )
     return Exact(fit.model, fit.params, fit.bse, fit.deviance, float(null_deviance) - fit.deviance)
-
-
-def _simulated_fit(contender: FitContender, world: FitWorld, trial: FitTrial) -> object:
-    """Return the result of simulated rows; every mechanism gets the same rows and noise."""
-    assert contender.plan is not None
-    private = world.rows.within(trial.spec.private, trial.products).bound
-    seed = SEED + world.repeat
-    return next(simulated_fits(trial.spec, contender.plan, private, 1, seed))
 
 
 def _fit_outcome(result: Any, world: FitWorld, trial: FitTrial) -> tuple[float, float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from dpmodels.arguments import checked_keywords, option
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
-from dpmodels.devices.randomized_response import Bit
+from dpmodels.devices.randomized_response import Bit, UnaryDevice
 from dpmodels.errors import FormulaError, entry_point, shorten
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import TwoSided, two_sided
@@ -168,18 +169,18 @@ def _tabulated(
             f"formula {shorten(formula_sides.text)!r} has {tally.cells:,} combinations of answers; "
             f"at most {MOST_CELLS:,} are estimated. Use fewer questions or levels"
         )
-    unary = survey_answers.unary_question(tally.factors, devices)
-    if unary is None:
-        used = formula_sides.codebook
-        channels = survey_answers.channels_of(formula_sides.text, tally.factors, used, devices)
-        who = survey_answers.respondents(answers, used, book, weights, strata)
-        numbers = survey_answers.counted_answers(who, tally)
-    else:
-        channels = (Bit(unary.eps).channel,)
+    used = formula_sides.codebook
+    unary = devices.get(tally.factors[0].code.strip("`")) if len(tally.factors) == 1 else None
+    if isinstance(unary, UnaryDevice):
         names = [str(level) for level in tally.factors[0].levels]
         used = Codebook(dict.fromkeys(names, Categorical((0, 1))))
-        who = survey_answers.respondents(answers, used, book, weights, strata)
-        numbers = survey_answers.counted_bits(who, names)
+        channels: tuple[Channel, ...] = (Bit(unary.eps).channel,)
+        count = partial(survey_answers.counted_bits, names=names)
+    else:
+        channels = survey_answers.channels_of(formula_sides.text, tally.factors, used, devices)
+        count = partial(survey_answers.counted_answers, tally=tally)
+    who = survey_answers.respondents(answers, used, book, weights, strata)
+    numbers = count(who)
     release = AnswersRelease(
         values=numbers.values,
         weights=None if weights is None else numbers.weights,
@@ -188,7 +189,7 @@ def _tabulated(
         strata=who.strata,
         shares=who.shares,
         incomplete=numbers.incomplete,
-        unary=None if unary is None else True,
+        unary=isinstance(unary, UnaryDevice) or None,
         **_terms(who, channels, numbers.complete + numbers.incomplete),
     )
     return _result(formula, book, release, weights, who.stratified)

@@ -292,6 +292,8 @@ def needed(power: int) -> float:
 # estimate, and the quantile: choices.
 SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
 TAIL_SCALES_PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.975
+# The same of an excess with units that noise hides: a mean rests on the longest tails. A choice.
+UPPER = 0.6
 # Numbers of rows that are tried where it is known with an error, in sds of it: a choice.
 DEVIATIONS = np.linspace(-2.0, 2.0, 9)
 # The smallest fraction of rows that a law may have beyond the edge of such a number: a choice.
@@ -347,6 +349,7 @@ class Excess(NamedTuple):
     """What values above a threshold exceed it by, over all rows and over those above it."""
 
     total: float
+    upper: float  # A total that the laws exceed with a chance of 1 - UPPER
     number: float  # of rows above the threshold
     mean: float
     mean_sd: float
@@ -361,7 +364,7 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     they would have beyond the last edge, which noise may hide.
     """
     if end >= edges[-1]:
-        return Excess(0.0, 0.0, 0.0, 0.0, 0.0)
+        return Excess(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     tail = _tail(edges, counts, noise, end)
     weights = tail.weights / tail.weights.sum()
     above = np.maximum(tail.above, 1e-300)
@@ -370,11 +373,11 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     square = float((weights * (tail.second / above)).sum())
     variance = float((weights * ((means - mean) ** 2 + (tail.hidden / above) ** 2)).sum())
     mean, mean_sd = _with_cells(mean, variance, edges, counts, noise, end)
-    total, number = (
-        float((weights * (tail.numbers * part)).sum()) for part in (tail.first, tail.above)
-    )
+    totals = np.broadcast_to(tail.numbers * tail.first, weights.shape)
+    total, number = (float((weights * part).sum()) for part in (totals, tail.numbers * tail.above))
     mean, mean_sd = storable_amount(mean), storable_amount(mean_sd)
-    return Excess(total, number, mean, mean_sd, storable_amount(square))
+    upper = storable_amount(_quantile(totals, weights, UPPER))
+    return Excess(total, upper, number, mean, mean_sd, storable_amount(square))
 
 
 class Beyond(NamedTuple):

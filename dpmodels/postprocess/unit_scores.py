@@ -32,8 +32,9 @@ FARTHEST: Final = 20.0
 # Parts of what clipping cut off scores that may have one direction: that of the constant, where
 # scores have the sign of their residual, and any other. Choices.
 DIRECTED, ACROSS = 0.7, 0.2
-# The same of a response with a bounded mean, where long scores mostly have one sign: a choice.
-DIRECTED_RESIDUALS: Final = 0.5
+# The same in any direction of counts, a choice, and of two levels: residuals end at 1, so that long
+# scores are of heavy units with one level, far out on one side (docs/theory.md, Theorem 109).
+OF_COUNTS, OF_LEVELS = 0.5, 1.0
 # Changes of linear predictors below which a curvature is constant, and the largest that counts.
 NO_CHANGE, LONGEST_CHANGE = 1e-6, 0.9
 # A choice: edges of a curvature's noise that damp a step along directions.
@@ -110,7 +111,7 @@ def _directed(release: MomentsRelease | CoefficientsRelease, meat: Meat) -> tupl
     About a line scores have mostly the sign of their residual along the mean row, and any across.
     """
     if isinstance(release, CoefficientsRelease):
-        return DIRECTED_RESIDUALS, np.zeros(len(meat.root))
+        return OF_LEVELS if release.clip is None else OF_COUNTS, np.zeros(len(meat.root))
     if len(meat.root) < len(release.second):  # Without a constant
         return DIRECTED, np.zeros(len(meat.root))
     constant = meat.root[0] / np.linalg.norm(meat.root[0])

@@ -106,7 +106,7 @@ def best_cap(
     sds = [excess.number * excess.mean_sd / UNLIKE * (side > 0) for excess in excesses]
     moves = np.maximum(moved * np.hypot(totals, sds), side * price * means)
     best = int(np.argmin(np.hypot(price * edges[1:], moves)))
-    return WeightCap(float(edges[best + 1]), *excesses[best][2:])
+    return WeightCap(float(edges[best + 1]), *excesses[best][3:])
 
 
 def public_cap(bound: float, largest: float) -> WeightCap:
@@ -131,19 +131,31 @@ def _cut_off(
 
 
 def longest_score(
-    limits: Floats, counts: Floats, noise: CellNoise, price: float, aligned: float = ALIGNED
+    limits: Floats,
+    counts: Floats,
+    noise: CellNoise,
+    price: float,
+    aligned: float = ALIGNED,
+    *,
+    with_hidden: bool = False,
 ) -> tuple[float, float]:
     """Return a length to which scores are clipped, and the sum of what that cuts off.
 
     `counts` are numbers of units by length, in cells that end at `limits`, and `price` is the noise
     of the sum for a length of 1. A part `aligned` of what is cut off is taken to have one
-    direction. The sum is the root of the square of its estimate and of that estimate's noise sd.
+    direction. The sum is the root of the square of its estimate and of that estimate's noise sd;
+    `with_hidden` a quantile by the laws given all cells: units beyond those in which any are
+    detected are few, and may be most of what is cut off (docs/theory.md, Theorem 109).
     """
-    edges, counts = _occupied(np.append(limits[0] / 2, limits), counts, noise)
-    _, totals, sds = _cut_off(edges, counts, noise)
+    every_edge = np.append(limits[0] / 2, limits)
+    edges, occupied = _occupied(every_edge, counts, noise)
+    _, totals, sds = _cut_off(edges, occupied, noise)
     cut = np.hypot(totals, sds)
     best = int(np.argmin(np.hypot(price * edges[1:], aligned * cut)))
-    return float(edges[best + 1]), float(cut[best])
+    longest = float(edges[best + 1])
+    if with_hidden:
+        return longest, excess_above(every_edge, counts, noise, longest).upper
+    return longest, float(cut[best])
 
 
 def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:

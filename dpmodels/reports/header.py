@@ -319,6 +319,12 @@ def observations(release: AnyRelease) -> str:
     )
 
 
+HIDDEN_SCORES = (
+    "Intervals assume that the longest scores, which noise hides, go on from the shorter ones: "
+    "a few heavy units in a group far out make them too short."
+)
+
+
 def sampled_notes(release: AnyRelease) -> tuple[str, ...]:
     """Return notes on the weights and standard errors of a survey design."""
     cap = release.units
@@ -333,6 +339,8 @@ def sampled_notes(release: AnyRelease) -> tuple[str, ...]:
     if scores is not None and scores.factors:
         strata = "within strata, where noise does not hide them"
     errors = Rank.DETAIL(f"std err: linearised, each {unit} drawn with replacement; {strata}.")
+    if isinstance(release, CoefficientsRelease) and release.meat and release.clip is None:
+        errors += Rank.INTERVALS(HIDDEN_SCORES)
     if scores is not None and not math.isnan(cap.beyond_sd):
         return errors
     return (

@@ -75,12 +75,6 @@ def channel_of(name: str, codebook: Codebook, device: Device | Bit | UnaryDevice
     return replace(channel, law=tuple(law[level] for level in declared.levels))
 
 
-def unary_question(factors: tuple[Category, ...], devices: Devices) -> UnaryDevice | None:
-    """Return the unary device of a table of one question; None for every other table."""
-    device = devices.get(factors[0].code.strip("`")) if len(factors) == 1 else None
-    return device if isinstance(device, UnaryDevice) else None
-
-
 def channels_of(
     text: str, factors: tuple[Category, ...], codebook: Codebook, devices: Devices
 ) -> tuple[Channel, ...]:
@@ -271,48 +265,32 @@ def _counted(
 # A logistic regression of randomised answers.
 
 
-class Fitted(NamedTuple):
-    """A fit, the fit of the constant alone, and the numbers of respondents."""
-
-    fit: ResponseFit
-    null: ResponseFit
-    complete: int
-    incomplete: int
-
-
 def fitted_answers(
     sample: Respondents, formula: TwoSided, truth: float, forced: float, method: str
-) -> Fitted:
+) -> tuple[ResponseFit, ResponseFit, int, int]:
     """Fit the answers of all complete respondents, by corrected scores or by likelihood.
 
+    Returns the fit, that of the constant alone, and the numbers of complete and other respondents.
     An answer is 1 with probability `forced` whatever the truth, and the truth with probability
     `truth`.
     """
     empty, n_rows = np.empty(0), 0
-    coded = [np.empty((0, formula.intercept + len(formula.terms.names)))]
-    answers, weights, strata = [empty], [empty], [empty.astype(np.intp)]
+    start = np.empty((0, formula.intercept + len(formula.terms.names)))
+    lines: list[tuple[Floats, ...]] = [(start, empty, empty, empty)]
     for chunk in sample.chunks():
         block = _coded(formula, chunk.columns)
         answer = formula.response.blocks[0].factors[0].evaluate(chunk.columns)
         is_complete = (chunk.strata >= 0) & ~np.isnan(block).any(axis=1)
         is_complete &= ~np.isnan(answer) & ~np.isnan(chunk.weights)
-        coded.append(block[is_complete])
-        answers.append(answer[is_complete])
-        weights.append(chunk.weights[is_complete])
-        strata.append(chunk.strata[is_complete])
+        arrays = (block, answer, chunk.weights, chunk.strata.astype(np.float64))
+        lines.append(tuple(array[is_complete] for array in arrays))
         n_rows += len(answer)
     rows = CorrectedRows if method == "score" else ResponseRows
-    data = rows(
-        np.concatenate(coded),
-        np.concatenate(answers),
-        np.concatenate(weights),
-        np.concatenate(strata),
-        truth,
-        forced,
-    )
+    coded, answers, weights, strata = map(np.concatenate, zip(*lines, strict=True))
+    data = rows(coded, answers, weights, strata.astype(np.intp), truth, forced)
     complete = len(data.answers)
     constant = replace(data, coded=np.ones((complete, 1)))
-    return Fitted(fitted(data), fitted(constant), complete, n_rows - complete)
+    return fitted(data), fitted(constant), complete, n_rows - complete
 
 
 def _coded(formula: TwoSided, columns: Columns) -> Floats:

@@ -105,6 +105,7 @@ def test_the_step_is_printed_by_coefficient():
     assert "One step from weights capped at" in text
     assert "scores of units (linearised" in text
     assert "are capped: results are" not in text
+    assert "Intervals assume that the longest scores" in " ".join(text.split())
 
 
 @pytest.mark.expensive

@@ -124,7 +124,7 @@ def test_estimates_of_what_is_cut_off_can_be_stored():
     noise, edges = CellNoise("laplace", 1e-6), weight_edges(1, 4, 3)
     counts, end = np.array([134, -29, 0, 0, 0, 0]), float(edges[2])
     excess = excess_above(edges, counts, noise, end)
-    of_scores = caps_of_scores(edges, counts, noise, WeightCap(end, *excess[2:]))
+    of_scores = caps_of_scores(edges, counts, noise, WeightCap(end, *excess[3:]))
     limits = held_in(edges, counts, noise, float(edges[0]), end)
     estimates = (*excess[1:], of_scores.beyond, of_scores.beyond_sd, *astuple(limits)[4:])
     assert [amount(value) for value in estimates] == list(estimates)
