@@ -120,8 +120,11 @@ class Lengths(NamedTuple):
         The squared error of a slope is about ``(s² + m²) r²/I² + 1/I``, s the noise in a sum of
         gradients of rows no longer than r, I the curvature of those within r along one of their
         directions, and m what the rows beyond might add where the model does not quite hold. Along
-        `whitened` terms long rows bend one direction and not all, and noise in the curvature makes
-        the error larger: there a radius that is far too long costs more than rows left out.
+        `whitened` terms long rows bend one direction and not all. Noise of the curvature is then in
+        proportion to ``q = s r²/I`` times the curvature. Errors grow as intervals do, by about
+        ``1/(1 - 2 d q²)``, and where that has no bound nothing is identified, however few rows are
+        left out (docs/theory.md, Theorem 110). Where no other radius leaves out as few rows as
+        :data:`LEFT_OUT`, more of them are; where there is no other at all, errors decide.
         """
         ends, detected = self.ends, self.detected
         middle, margin = ends * 2.0 ** (-0.5 / PER_OCTAVE), 2.0
@@ -130,18 +133,21 @@ class Lengths(NamedTuple):
         curvature = weight * np.cumsum(detected * middle**2) / terms
         misfit = MISFIT * weight * _beyond(detected * ends) / ends
         (beyond, sd), n_rows = self.beyond, max(float(detected.sum()), 1.0)
-        is_admissible = (
-            (_beyond(detected) <= LEFT_OUT * n_rows)
-            & (beyond + margin * sd <= AT_MOST)
-            & (curvature > 0)
-        )
-        if not is_admissible.any():
-            return None
-        inside = np.where(is_admissible, curvature, 1.0)
+        is_allowed = (beyond + margin * sd <= AT_MOST) & (curvature > 0)
+        is_few = is_allowed & (_beyond(detected) <= LEFT_OUT * n_rows)
+        inside = np.where(is_allowed, curvature, 1.0)
         square = (np.hypot(noise, misfit) * ends / inside) ** 2 + 1 / inside
         if whitened:
-            square *= 1 + 4 * terms * (noise * ends**2 / inside) ** 2
-        return int(np.argmin(np.where(is_admissible, square, math.inf)))
+            hidden = 2 * terms * (noise * ends**2 / inside) ** 2
+            is_clear = is_allowed & (hidden < 1)
+            if is_clear.any():
+                is_few = is_clear & is_few if (is_clear & is_few).any() else is_clear
+                square /= np.where(is_clear, 1 - hidden, 1.0) ** 2
+            else:
+                square *= 1 + 2 * hidden
+        if not is_few.any():
+            return None
+        return int(np.argmin(np.where(is_few, square, math.inf)))
 
 
 def noised_counts(exact: Scalars, scale: float, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:

@@ -134,21 +134,21 @@ def found_bounds(
 
 
 def bounds_beside_anchor(
-    rounds: tuple[CellCounts, ...], rows: float, column: Column
+    cells: CellCounts, rows: float, column: Column
 ) -> tuple[float, float] | None:
-    """Return a range of the anchor and of the rows that are not in its cells, few as they may be.
+    """Return a range of the anchor and of rows beside it that are detected together only.
 
-    None where noise hides all other rows, or where the declared range is hardly longer. The last
-    of `rounds`, all in the same cells, tells the number of other rows.
+    None where the anchor has less than half of the rows, where some other cell has rows by itself,
+    which then have a scale, where noise hides all rows beside the anchor, or where the declared
+    range is hardly longer.
     """
-    anchor, last = anchor_of(column.lower, column.upper), rounds[-1]
-    at_anchor = _at(anchor, last)
-    others = rows - float(last.counts[at_anchor].sum())
-    beside = tuple(
-        CellCounts(cells.ends, np.where(at_anchor, 0.0, cells.counts), cells.noise)
-        for cells in rounds
-    )
-    fitted = _Fit.of(beside, others, -math.inf) if others > OTHERS * last.noise.sd else None
+    anchor = anchor_of(column.lower, column.upper)
+    beside = np.where(_at(anchor, cells), 0.0, cells.counts)
+    others = rows - rows_at_anchor(cells, column)
+    has_no_range = others <= OTHERS * cells.noise.sd or cells_with_rows(beside, cells.noise).any()
+    if has_no_range or not most_at_anchor(cells, rows, column):
+        return None
+    fitted = _Fit.of((CellCounts(cells.ends, beside, cells.noise),), others, -math.inf)
     if fitted is None:
         return None
     low, high = fitted.reach(TAIL, EVEN)

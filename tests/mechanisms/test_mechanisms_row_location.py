@@ -12,6 +12,7 @@ import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.protocol import RegressionFacts, RegressionPlan, passes
+from dpmodels.mechanisms.quantile_of_norms import Lengths
 from dpmodels.mechanisms.regression.objective import Objective
 from dpmodels.mechanisms.regression.row_location import (
     SHARES,
@@ -195,6 +196,36 @@ def test_a_number_that_few_rows_have_spreads_as_its_variance_says():
     away = in_axes(data, ball) * ball.radius
     assert (np.linalg.norm(away, axis=0) <= ball.radius).mean() > 0.98
     assert np.abs(away).max() < 6
+
+
+def test_far_rows_that_a_larger_budget_detects_do_not_hide_all_slopes():
+    """Half a percent of the rows are 70 away: with them noise hides the curvature of the others."""
+    ends = 2.0 ** np.append(np.arange(0, 21) / 4, 6.25)
+    counts = np.zeros(len(ends))
+    counts[:9], counts[9:13], counts[-1] = 5400.0, 200.0, 250.0
+    squares = np.cumsum(counts * np.minimum(ends * 2.0**-0.125, 4.0) ** 2) / 4
+    radii = []
+    for noise in (30.0, 15.0, 8.0, 4.0, 2.0, 1.0, 0.25, 0.1):
+        at = Lengths(ends, counts, 3 * noise).chosen(noise, 0.2, 4, whitened=True)
+        assert noise * ends[at] ** 2 < 0.2 * squares[at] / math.sqrt(8)
+        radii.append(ends[at])
+    assert radii[0] < 10
+    assert radii[-1] == ends[-1]  # Where noise hides nothing no rows are left out
+
+
+def test_a_zero_inflated_number_with_rows_at_its_bound_is_identified_at_every_budget():
+    """As capital gains are: nine of ten rows at 0, a heavy tail, and 1 in 200 at the bound."""
+    rng = np.random.default_rng(1)
+    gain = np.where(rng.random(20_000) < 0.9, 0, 3 * (1 + rng.pareto(1.5, 20_000)))
+    gain = np.where(rng.random(20_000) < 0.005, 100.0, np.minimum(gain, 100.0))
+    level = rng.choice(["a", "b"], 20_000)
+    label = rng.random(20_000) < expit(0.05 * gain + 0.5 * (level == "b") - 0.5)
+    rows = {"gain": gain, "level": level, "y": np.where(label, "yes", "no")}
+    book = dp.codebook(gain=(0, 100), level=["a", "b"], y=["no", "yes"])
+    for eps in (4.0, 8.0, 16.0):
+        with dp.simulation(seed=2):
+            fit = dp.dp_glm("y ~ gain + level", rows, codebook=book, eps=eps, delta=1e-6)
+        assert fit.identified.all()
 
 
 def test_the_noise_in_a_slope_is_that_of_the_rows_spread():

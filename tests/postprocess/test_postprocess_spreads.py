@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.ranges import CellNoise, range_cells
 from dpmodels.postprocess.spreads import (
     RULED_OUT,
     SELDOM,
     CellCounts,
     Column,
     _as_counted,
+    bounds_beside_anchor,
     complete_rows,
     first_cells,
     found_bounds,
@@ -101,6 +102,20 @@ def test_rows_at_zero_alone_have_no_scale(share):
     rng = np.random.default_rng(3)
     values = (rng.random(ROWS) < share) * 1.0
     assert found_bounds(rounds_of(values, column, 150.0, rng), ROWS, column) is None
+
+
+def test_rows_beside_zero_that_are_detected_have_a_scale_of_their_own():
+    """A range is guessed only where noise hides each cell beside zero, not all of them together."""
+    column, edges, exact = Column(0, 1000, 0), range_cells(0, 1000), CellNoise("gaussian", 1e-9)
+    rng = np.random.default_rng(5)
+    spread = np.where(rng.random(5000) < 0.8, 0, rng.lognormal(2, 0.5, 5000))
+    for sd, far, is_guessed in ((120.0, 0, True), (20.0, 0, False), (60.0, 500, False)):
+        values = np.append(spread, np.full(far, 950.0))
+        counts = counted(values, edges, exact, rng)
+        cells = CellCounts(edges, counts, CellNoise("gaussian", sd))
+        bounds = bounds_beside_anchor(cells, float(len(values)), column)
+        assert (bounds is not None) == is_guessed
+        assert not is_guessed or (bounds[0] == 0 and bounds[1] < 100)
 
 
 def test_what_is_hardly_too_wide_is_kept():

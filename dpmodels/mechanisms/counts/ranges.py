@@ -448,7 +448,5 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
         return ranges.held_in(ends, cells.values, noise, found.lower, found.upper)
     column = spreads.Column(number.lower, number.upper, 0.0)
     n_complete = float(cells.values.sum())
-    if not spreads.most_at_anchor(counts, n_complete, column):
-        return None
-    bounds = spreads.bounds_beside_anchor((counts,), n_complete, column)
+    bounds = spreads.bounds_beside_anchor(counts, n_complete, column)
     return bounds and ranges.held_in(ends, cells.values, noise, *bounds)
