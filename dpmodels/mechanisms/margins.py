@@ -191,7 +191,6 @@ class Marginals(_Margins):
 
 
 def _fitted(noisy: Floats, plan: protocol.MarginPlan, n_rows: int | None) -> Floats:
-    """Return the components of least squares, one after another."""
     sizes = plan.facts.sizes
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
     tables = residuals.split(noisy, plan.measured, sizes)

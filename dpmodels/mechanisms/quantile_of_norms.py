@@ -123,7 +123,7 @@ class Lengths(NamedTuple):
         `whitened` terms long rows bend one direction and not all. Noise of the curvature is then in
         proportion to ``q = s r²/I`` times the curvature. Errors grow as intervals do, by about
         ``1/(1 - 2 d q²)``, and where that has no bound nothing is identified, however few rows are
-        left out (docs/theory.md, Theorem 110). Where no other radius leaves out as few rows as
+        left out (docs/theory.md, Theorem 108). Where no other radius leaves out as few rows as
         :data:`LEFT_OUT`, more of them are; where there is no other at all, errors decide.
         """
         ends, detected = self.ends, self.detected

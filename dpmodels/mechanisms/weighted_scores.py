@@ -5,7 +5,7 @@ Theorem
     them, are released by a mechanism of its own; given them the numbers of units by the length of
     their score, and given these the sum and the squares of the scores, each clipped to a length.
     Multipliers are fixed beforehand: together they satisfy (ε, δ) with the exact trade-off of one
-    Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorems 83, 86, 97, 105 and 109).
+    Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorems 83, 86, 97, 105 and 107).
 Sensitivity
     A unit (a row, or all rows of a sampling unit) is in one cell of length: √2 where it is
     replaced, 1 where it is added or removed; 2 and 1 in absolute values. It adds the square of one

@@ -33,7 +33,7 @@ FARTHEST: Final = 20.0
 # scores have the sign of their residual, and any other. Choices.
 DIRECTED, ACROSS = 0.7, 0.2
 # The same in any direction of counts, a choice, and of two levels: residuals end at 1, so that long
-# scores are of heavy units with one level, far out on one side (docs/theory.md, Theorem 109).
+# scores are of heavy units with one level, far out on one side (docs/theory.md, Theorem 107).
 OF_COUNTS, OF_LEVELS = 0.5, 1.0
 # Changes of linear predictors below which a curvature is constant, and the largest that counts.
 NO_CHANGE, LONGEST_CHANGE = 1e-6, 0.9

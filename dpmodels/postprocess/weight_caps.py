@@ -145,7 +145,7 @@ def longest_score(
     of the sum for a length of 1. A part `aligned` of what is cut off is taken to have one
     direction. The sum is the root of the square of its estimate and of that estimate's noise sd;
     `with_hidden` a quantile by the laws given all cells: units beyond those in which any are
-    detected are few, and may be most of what is cut off (docs/theory.md, Theorem 109).
+    detected are few, and may be most of what is cut off (docs/theory.md, Theorem 107).
     """
     every_edge = np.append(limits[0] / 2, limits)
     edges, occupied = _occupied(every_edge, counts, noise)

@@ -402,7 +402,6 @@ def within_cells(column: CutColumn, codes: Integers, entropy: Entropy) -> Floats
 
 
 def _values(column: CutColumn, codes: Integers, numbers: Floats | None) -> object:
-    """Return the values of a column of synthetic rows."""
     if numbers is None:
         levels = pd.Index(column.category.written or column.levels, dtype=object)
         places = np.where(codes < len(levels), codes, -1)

@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import boolean, fraction, lists_values, option
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
-from dpmodels.formula.coding import Block, Design, Factor
+from dpmodels.formula.coding import Design, Factor
 from dpmodels.formula.cut_columns import naming, on_levels
 from dpmodels.formula.parse import parsed_formula, quote
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
@@ -58,39 +58,17 @@ LEFT_OUT = "no effect of terms without an estimate"
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SyntheticEstimates(Tabulated):
-    """Estimates from a synthetic table: released values and public facts only.
-
-    Parameters
-    ----------
-    fit : SyntheticSource
-        The synthetic table.
-    title : str
-        What they are.
-    formula : str
-        As written.
-    index : Index
-        Their names.
-    law : CellLaw
-        The estimates, with the covariances of their noise and of sampling.
-    assumes : str
-        What the model has to be right about; empty where the released tables determine them.
-    within : (float, float)
-        What the estimates lie between.
-    distributions : tuple of Distribution
-        By group, of quantiles.
-    date : bool
-        Whether they are dates, in days since 1970-01-01.
-    """
+    """Estimates from a synthetic table: released values and public facts only."""
 
     fit: SyntheticSource
     title: str
-    formula: str
-    index: pd.Index
-    law: CellLaw
-    assumes: str = ""
-    within: tuple[float, float] = (-math.inf, math.inf)
-    distributions: tuple[Distribution, ...] = ()
-    date: bool = False
+    formula: str  # As written
+    index: pd.Index  # Names of the estimates
+    law: CellLaw  # The estimates, with the covariances of their noise and of sampling
+    assumes: str = ""  # About the model; empty where the released tables determine the estimates
+    within: tuple[float, float] = (-math.inf, math.inf)  # What the estimates lie between
+    distributions: tuple[Distribution, ...] = ()  # By group, of quantiles
+    date: bool = False  # Whether they are dates, in days since 1970-01-01
 
     @property
     def is_regression(self) -> bool:
@@ -262,14 +240,12 @@ def _is_additive(grid: LevelGrid, terms: Design) -> bool:
 
 
 def _coded(design: Design, columns: Mapping[str, Floats]) -> Floats:
-    """Return coded columns, shape (cells, columns)."""
     out = np.empty((len(design.names), len(next(iter(columns.values())))))
     design.evaluate(columns, out)
     return out.T
 
 
 def _with_constant(terms: Design, values: Mapping[str, Floats], *, intercept: bool) -> Floats:
-    """Return the coded columns of a model, the constant first."""
     n_points = len(next(iter(values.values())))
     coded = _coded(terms, values) if terms.names else np.empty((n_points, 0))
     return np.insert(coded, 0, 1.0, axis=1) if intercept else coded
@@ -290,11 +266,6 @@ def _joint(
     return regression(grid.table, *coded(points), link, nodes, by_values)
 
 
-def _places_of(fit: SyntheticSource, block: Block) -> set[int]:
-    """Return the columns of the table that a block reads."""
-    return {i for factor in block.factors for i in on_levels(factor, fit.columns)[1]}
-
-
 def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Scores] | None:
     """Return the columns of a model as scores of one column of the table each.
 
@@ -302,7 +273,7 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
     """
     scores = []
     for block in (*terms.blocks, *response.blocks):
-        read = _places_of(fit, block)
+        read = {i for factor in block.factors for i in on_levels(factor, fit.columns)[1]}
         if len(read) != 1 or fit.has_missing(place := read.pop()):
             return None
         cells = fit.columns[place].cells
@@ -345,7 +316,6 @@ def _pairwise(
 
 
 def _drawn(fit: SyntheticSource, term: Term) -> Mapping[str, Floats]:
-    """Return values of columns of rows drawn from the model."""
     entropy = fit.random_words("meat", 0)
     codes = sample(fit.model, DRAWN_ROWS, entropy)
     values = {}

@@ -39,22 +39,13 @@ MOST_MARGINS, MOST_STEPS = 60, 80
 
 @dataclass(frozen=True)
 class PairComparison:
-    """A released pair that no clique contains, beside the model.
-
-    Attributes
-    ----------
-    term : Term
-        The two variables.
-    distance : float
-        Root mean squared difference of the exact from the model's counts over the cells of the
-        component, in rows, with the noise taken off; 0 where the noise explains it.
-    statistic, df, pvalue : float
-        Squared distance in units of its expectation, times `df`: chi-square with `df` degrees of
-        freedom if the model holds in the population.
-    """
+    """A released pair that no clique contains, beside the model."""
 
     term: Term
+    # Root mean squared difference of the exact from the model's counts over the cells of the
+    # component, in rows, with the noise taken off; 0 where the noise explains it.
     distance: float
+    # Squared distance in units of its expectation, times `df`: chi-square if the model holds.
     statistic: float
     df: float
     pvalue: float

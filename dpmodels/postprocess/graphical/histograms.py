@@ -117,12 +117,10 @@ def coarse_ends(
 
 
 def _clear(counts: Floats, sd: float) -> bool:
-    """Whether the rows of fine cells are clear of the noise, together."""
     return bool(counts.sum() > max(CLEAR_SDS, SUM_SDS * math.sqrt(len(counts))) * sd)
 
 
 def _middle(counts: Floats) -> int:
-    """Return the edge that divides rows most evenly."""
     below = np.cumsum(counts)[:-1]
     return int(np.minimum(below, counts.sum() - below).argmax()) + 1
 

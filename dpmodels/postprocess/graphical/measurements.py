@@ -33,15 +33,7 @@ from dpmodels.typing import Floats
 
 @dataclass(frozen=True)
 class Residuals:
-    """Released residual components of the margins of one table.
-
-    Examples
-    --------
-    >>> components = {(): np.array(6.0), (0,): np.array([1.0, -1.0])}
-    >>> released = Residuals((2,), components, {(): 0.0, (0,): 2.0})
-    >>> released.table((0,)).tolist(), released.cell_variance((0,))
-    ([4.0, 2.0], 2.0)
-    """
+    """Released residual components of the margins of one table."""
 
     sizes: tuple[int, ...]  # Levels of each variable, the last one for what is missing or unlisted
     # Each component in rows, in the shape of its variables; that of `()` is the number of rows.
@@ -139,11 +131,7 @@ def without_missing(released: Residuals) -> Residuals:
 
 
 def on_simplex(table: Floats, total: float) -> Floats:
-    """Return the nearest nonnegative table with a positive total, in Euclidean distance.
-
-    >>> on_simplex(np.array([5.0, 3.0, -2.0]), 6.0).tolist()
-    [4.0, 2.0, 0.0]
-    """
+    """Return the nearest nonnegative table with a positive total, in Euclidean distance."""
     falling = np.sort(table, axis=None)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, table.size + 1)
     last = int(np.nonzero(falling > excess)[0][-1])

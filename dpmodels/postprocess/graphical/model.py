@@ -29,21 +29,12 @@ Factor = tuple[Term, Floats]
 
 @dataclass(frozen=True)
 class GraphicalModel:
-    """Expected counts of a table under a graphical model.
+    """Expected counts of a table under a graphical model."""
 
-    Attributes
-    ----------
-    tree : JunctionTree
-        Cliques; variables in no common clique are independent given those between them.
-    n_rows : float
-        The sum of all counts.
-    tables : tuple of ndarray
-        Expected counts by clique, in rows; 0 for missing values that are not
-        detected, positive elsewhere, and equal where cliques meet.
-    """
-
-    tree: JunctionTree
-    n_rows: float
+    tree: JunctionTree  # Variables in no common clique are independent given those between them
+    n_rows: float  # The sum of all counts
+    # Expected counts by clique, in rows; 0 for missing values that are not detected, positive
+    # elsewhere, and equal where cliques meet.
     tables: tuple[Floats, ...]
 
     def contains(self, term: Term) -> bool:

@@ -36,12 +36,7 @@ ENOUGH = 12
 def shrunk(released: Residuals, codes: Sequence[Integers]) -> Residuals:
     """Return released components shrunk towards those of public rows, with the noise that remains.
 
-    Parameters
-    ----------
-    released : Residuals
-        Components with normal noise.
-    codes : sequence of ndarray, shape (public rows,)
-        The level of each public row by variable, the last one for what is missing.
+    `codes` are levels of public rows by variable, the last one for what is missing.
     """
     tables, sds = dict(released.tables), dict(released.sds)
     for parts in _groups(released):

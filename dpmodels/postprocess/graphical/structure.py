@@ -17,24 +17,12 @@ MOST_CELLS = 20_000
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques of a chordal graph, each after the one it meets.
+    """Cliques of a chordal graph, each after the one it meets."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Levels of each variable.
-    cliques : tuple of Term
-        Every variable is in one of them.
-    parents : tuple of int
-        Position of an earlier clique that contains the separator; -1 for the first.
-    separators : tuple of Term
-        What each clique has in common with all earlier ones; ``()`` where that is nothing.
-    """
-
-    sizes: tuple[int, ...]
-    cliques: tuple[Term, ...]
-    parents: tuple[int, ...]
-    separators: tuple[Term, ...]
+    sizes: tuple[int, ...]  # Levels of each variable
+    cliques: tuple[Term, ...]  # Every variable is in one of them
+    parents: tuple[int, ...]  # Of an earlier clique that contains the separator; -1 for the first
+    separators: tuple[Term, ...]  # What each clique has in common with all earlier ones
 
     @cached_property
     def edges(self) -> tuple[Term, ...]:
@@ -50,7 +38,6 @@ class JunctionTree:
 
     @cached_property
     def _positions(self) -> Mapping[int, list[int]]:
-        """Positions of the cliques of each variable, in their order."""
         positions: dict[int, list[int]] = {i: [] for i in range(len(self.sizes))}
         for k, clique in enumerate(self.cliques):
             for i in clique:

@@ -280,7 +280,6 @@ def tail_cells(histogram: Histogram) -> tuple[int, ...]:
 
 
 def _ends(histogram: Histogram) -> list[_End]:
-    """Return the ends of the range inside the bounds."""
     low, high = histogram.range
     span = float(histogram.edges[high] - histogram.edges[low])
     groups = histogram.groups or tuple(range(len(histogram.edges)))
