@@ -16,6 +16,7 @@ from dpmodels.errors import NotAvailable, shorten
 from dpmodels.inference.links import OF_FAMILY, Link
 from dpmodels.inference.sandwich import (
     FAR,
+    MIN_PULLED_SDS,
     Sandwich,
     dispersion,
     least_noise,
@@ -338,13 +339,30 @@ class CoefficientsFit:
     def sandwich(self) -> Sandwich | None:
         """Estimate and covariances in units of the ball, None if not available.
 
-        In released axes a number has a coefficient of ordinary size. Where its curvature may be
-        noise alone only combinations along such directions are not identified.
+        In released axes numbers whose spread is clear have coefficients of ordinary size. Only
+        combinations along which curvature may be noise alone are not identified there.
         """
         fit, ball = sandwich(self.release), self.release.ball
         if fit is None or ball is None or ball.axes is None or not self._numbers_of(fit.swamped):
             return fit
-        return sandwich(self.release, drop_faint=True)
+        return sandwich(self.release, drop_faint=True) if self._spreads_are_clear() else fit
+
+    def _spreads_are_clear(self) -> bool:
+        """Whether the curvature of each number alone, beside the constant, exceeds its noise.
+
+        Else a number may lie anywhere in its axis, and what goes with it has part of its effect.
+        """
+        bought, is_term = self.release.curvature, np.array([x != INTERCEPT for x in self.names])
+        assert bought is not None
+        curvature = bought.bread[np.ix_(is_term, is_term)]
+        for constant in np.flatnonzero(~is_term):
+            shared = bought.bread[is_term, constant]
+            curvature = curvature - np.outer(shared, shared) / bought.bread[constant, constant]
+        places = np.linalg.inv(self.matrix[np.ix_(is_term, is_term)])
+        places /= np.linalg.norm(places, axis=0)
+        spreads = np.zeros(len(is_term))
+        spreads[is_term] = ((curvature @ places) * places).sum(axis=0)
+        return not self._numbers_of(spreads <= MIN_PULLED_SDS * bought.bread_noise.diagonal)
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
