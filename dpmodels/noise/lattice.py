@@ -106,6 +106,8 @@ def to_lattice(
     np.rint(rows, out=rows)
     norms = _squared_norms(rows, lattice, squares)
     limit = lattice.radius**2
+    if (norms <= limit).all():
+        return np.ones(len(norms), dtype=np.bool_)
     complete: Flags = ~np.isnan(norms)
     if not complete.all():
         rows[:, ~complete] = norms[~complete] = 0.0

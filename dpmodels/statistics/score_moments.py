@@ -71,11 +71,12 @@ def power_sums(
             q[:, long] /= norms
         if is_weighted:
             q *= root**2
-        squares = np.empty_like(root)
+        squares, count = np.empty_like(root), np.full_like(root, finer.radius)
         to_lattice(q, ones, 0 * ones, finer, squares=squares)
-        _empty(q, complete)
-        norms = np.sqrt(squares * complete)
-        count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(norms))
+        if is_weighted:  # No norm is above the radius
+            _empty(q, complete)
+            norms = np.sqrt(squares * complete)
+            count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(norms))
         return np.append(count.sum(), q @ np.ones_like(root)).astype(np.int64)
 
     words = {"powers": statistic.digest_of(np.stack(powers))}
