@@ -299,20 +299,17 @@ def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandw
     released = release.curvature
     assert released is not None
     values, vectors = np.linalg.eigh(released.bread)
-    edge = 2 * released.bread_noise.off * math.sqrt(columns)
+    hidden = 2 * LOST * released.bread_noise.off * math.sqrt(columns)
     is_pulled = path is not None and not path.is_faint(release.gradient_sd)
     min_sds = MIN_PULLED_SDS if is_pulled else MIN_CURVATURE_SDS
-    threshold = max(min_sds * released.bread_noise.diagonal, LOST * edge)
-    faint = vectors[:, values <= threshold]
-    hidden_below = threshold if drop_faint else LOST * edge
-    is_resolved = values > max(hidden_below, normal_equations.RESOLVED * float(values[-1]))
+    faint_below = max(min_sds * released.bread_noise.diagonal, hidden)
+    faint, hidden = vectors[:, values <= faint_below], faint_below if drop_faint else hidden
+    is_resolved = values > max(hidden, normal_equations.RESOLVED * float(values[-1]))
     if not is_resolved.any():
         return None
     lost, lost_sizes = vectors[:, ~is_resolved], np.full(int((~is_resolved).sum()), SIZE)
     if drop_faint:
-        likely = np.maximum(values[~is_resolved], released.bread_noise.diagonal)
-        pull = np.hypot(lost.T @ release.gradient, release.gradient_sd)
-        lost_sizes = np.maximum(pull / likely, SIZE)
+        lost_sizes = _lost_sizes(lost, values[~is_resolved], release)
     resolved, values = vectors[:, is_resolved], values[is_resolved]
     filling, robust = _middle(release, released, float(values[0]), score_noise)
     axes = resolved @ np.linalg.eigh(resolved.T @ filling @ resolved)[1]
@@ -329,8 +326,7 @@ def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandw
         filling = spread @ filling @ spread.T
         known, score_noise = score_noise, spread @ score_noise @ spread.T
         extra = extra + np.diagonal(axes.T @ (score_noise - known) @ axes)
-        longer = replace(released, bread=released.bread / length)
-        release = replace(release, curvature=longer)
+        release = replace(release, curvature=replace(released, bread=released.bread / length))
         noise_law = _law(release, axes, extra)
     # The same ridge as in the step keeps weak directions small.
     lifted = values + noise_law.equations.lift(1.0)[0]
@@ -356,6 +352,15 @@ def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandw
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
         is_short=is_short,
     )
+
+
+def _lost_sizes(directions: Floats, values: Floats, release: CoefficientsRelease) -> Floats:
+    """Return the steps that the gradient and its noise would take, :data:`SIZE` at the least."""
+    assert release.gradient is not None
+    assert release.curvature is not None
+    likely = np.maximum(values, release.curvature.bread_noise.diagonal)
+    pull = np.hypot(directions.T @ release.gradient, release.gradient_sd)
+    return np.maximum(pull / likely, SIZE)
 
 
 def _at_start(
