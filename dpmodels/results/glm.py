@@ -354,15 +354,25 @@ class CoefficientsFit:
         """
         bought, is_term = self.release.curvature, np.array([x != INTERCEPT for x in self.names])
         assert bought is not None
-        curvature = bought.bread[np.ix_(is_term, is_term)]
-        for constant in np.flatnonzero(~is_term):
-            shared = bought.bread[is_term, constant]
-            curvature = curvature - np.outer(shared, shared) / bought.bread[constant, constant]
-        places = np.linalg.inv(self.matrix[np.ix_(is_term, is_term)])
-        places /= np.linalg.norm(places, axis=0)
-        spreads = np.zeros(len(is_term))
-        spreads[is_term] = ((curvature @ places) * places).sum(axis=0)
-        return not self._numbers_of(spreads <= MIN_PULLED_SDS * bought.bread_noise.diagonal)
+        places = self._places_of_terms(np.ix_(is_term, is_term))
+        if places is None:
+            return False
+        curvature, spreads = bought.bread[np.ix_(is_term, is_term)], np.zeros(len(is_term))
+        with np.errstate(all="ignore"):
+            for constant in np.flatnonzero(~is_term):
+                shared = bought.bread[is_term, constant]
+                curvature = curvature - np.outer(shared, shared) / bought.bread[constant, constant]
+            spreads[is_term] = ((curvature @ places) * places).sum(axis=0)
+        return not self._numbers_of(~(spreads > MIN_PULLED_SDS * bought.bread_noise.diagonal))
+
+    def _places_of_terms(self, terms: tuple[NDArray[np.intp], ...]) -> Floats | None:
+        """Return unit vectors of the ball along which each term alone lies; None if it has none."""
+        try:
+            places = np.linalg.inv(self.matrix[terms])
+        except np.linalg.LinAlgError:
+            return None
+        lengths = np.linalg.norm(places, axis=0)
+        return places / lengths if np.isfinite(lengths).all() and lengths.all() else None
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
