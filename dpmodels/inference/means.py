@@ -442,7 +442,8 @@ def equal_means(moments: GroupMoments) -> EqualMeans:
         two = difference(moments)
         error = math.hypot(two.noise_sd, two.sampling_sd)
         return EqualMeans(two.estimate / error, 1.0, two.freedom, two.pvalue, 2)
-    return _several(moments, detected)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _several(moments, detected)
 
 
 def _several(moments: GroupMoments, detected: NDArray[np.intp]) -> EqualMeans:
