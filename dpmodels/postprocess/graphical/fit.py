@@ -63,12 +63,14 @@ def fit_model(
     Missing values that are not detected above the noise have counts of 0. `penalty` is τ, by
     default that of :func:`strength`, or less if that lowers the estimated error.
     """
-    complete = without_missing(released)
-    problem = Dual(complete, replace(tree, sizes=complete.sizes), penalty)
-    start = None
-    if penalty is None and tree.edges:
-        problem, start = problem.with_least_error()
-    model = problem.model(problem.solved(most_steps, start))
+    # Hostile releases have numbers whose sums overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        complete = without_missing(released)
+        problem = Dual(complete, replace(tree, sizes=complete.sizes), penalty)
+        start = None
+        if penalty is None and tree.edges:
+            problem, start = problem.with_least_error()
+        model = problem.model(problem.solved(most_steps, start))
     tables = []
     for clique, table in zip(tree.cliques, model.tables, strict=True):
         tables.append(np.zeros(shape(clique, released.sizes)))
