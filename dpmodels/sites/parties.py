@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
 
 from dpmodels import errors
@@ -29,8 +28,6 @@ Bound = TypeVar("Bound")
 Named = TypeVar("Named", bound="SiteProtocol")
 # A choice: names of more sites do not fit a printed table.
 MOST_SITES: Final = 10_000
-# Types of data that may name files, or tables of a database.
-_NAMES_OF_ROWS: Final = (str, PathLike, list, tuple, SqlTable)
 
 
 class Witness:
@@ -96,10 +93,9 @@ class Parties:
         bound, names_by_file, tables = [], dict[Hashable, str](), Tables(kept=True)
         for name, rows in zip(self.names, self.data, strict=True):
             try:
-                if isinstance(rows, _NAMES_OF_ROWS):
-                    require_once(named_files(rows), names_by_file)
-                    if is_database(rows):
-                        _require_new(as_table(rows), names_by_file)
+                require_once(named_files(rows), names_by_file)
+                if is_database(rows):
+                    _require_new(as_table(rows), names_by_file)
                 design = binding(rows)
                 bound.append(design if self.exchange is None else self.exchange.bound(design))
                 if len(self.names) > 1:
