@@ -33,7 +33,7 @@ from dpmodels.design.sql import MANY_GROUPS, grouping
 from dpmodels.errors import FrameError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
-from dpmodels.frames.columns import NativeRows, require, require_levels
+from dpmodels.frames.columns import require, require_levels
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows, Sums
 from dpmodels.frames.engine import Engine, GroupedSource
@@ -316,8 +316,6 @@ class Rows(Unshown):
         """
         terms = self.terms
         if terms.neighbours.person is not None or terms.sampled is not None or self._side:
-            return None
-        if isinstance(self.source, NativeRows):
             return None
         return grouping(self.source, self.terms.codebook, self.terms.undeclared)
 

@@ -445,7 +445,7 @@ def _open_item(item: object) -> RowSource:
     """Open one table of an iterable. The message does not quote it: it might be a cell."""
     if isinstance(item, PathLike):
         return _open_path(item)
-    table = _open_frame(item) or _open_table(item)
+    table = frame if (frame := _open_frame(item)) is not None else _open_table(item)
     if table is None:
         raise FrameError(f"the items of an iterable must be tables: give {_ACCEPTED}")
     if isinstance(table, DaskRows):
