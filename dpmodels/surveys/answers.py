@@ -276,18 +276,18 @@ def fitted_answers(
     """
     empty, n_rows = np.empty(0), 0
     start = np.empty((0, formula.intercept + len(formula.terms.names)))
-    lines: list[tuple[Floats, ...]] = [(start, empty, empty, empty)]
+    lines = [(start, empty, empty, empty.astype(np.intp))]
     for chunk in sample.chunks():
         block = _coded(formula, chunk.columns)
         answer = formula.response.blocks[0].factors[0].evaluate(chunk.columns)
         is_complete = (chunk.strata >= 0) & ~np.isnan(block).any(axis=1)
         is_complete &= ~np.isnan(answer) & ~np.isnan(chunk.weights)
-        arrays = (block, answer, chunk.weights, chunk.strata.astype(np.float64))
-        lines.append(tuple(array[is_complete] for array in arrays))
+        weights, strata = chunk.weights[is_complete], chunk.strata[is_complete]
+        lines.append((block[is_complete], answer[is_complete], weights, strata))
         n_rows += len(answer)
     rows = CorrectedRows if method == "score" else ResponseRows
     coded, answers, weights, strata = map(np.concatenate, zip(*lines, strict=True))
-    data = rows(coded, answers, weights, strata.astype(np.intp), truth, forced)
+    data = rows(coded, answers, weights, strata, truth, forced)
     complete = len(data.answers)
     constant = replace(data, coded=np.ones((complete, 1)))
     return fitted(data), fitted(constant), complete, n_rows - complete
