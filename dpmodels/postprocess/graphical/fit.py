@@ -22,6 +22,7 @@ import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -200,18 +201,19 @@ class Dual:
         return dual, solution
 
     def error(self, solution: Floats) -> float:
-        """Return Stein's estimate of the squared error, in noise variances, less a constant.
-
-        Signs that no release determines stand for other noise.
-        """
-        words = derived(b"signs", 0).words(self.size)
-        tables = map(centred_table, self.by_component(np.where(words % 2, 1.0, -1.0)))
-        signs = np.concatenate([table.ravel() for table in tables])
-        other = copy(self)
+        """Return Stein's estimate of the squared error, in noise variances, less a constant."""
+        signs, other = self._signs, copy(self)
         other._values = self._values + self._sds * signs
         missed = self._missed(solution)
         moved = other._missed(other.solved(PROBE_STEPS, solution)) - missed
         return float(missed @ missed - 2 * signs @ moved)
+
+    @cached_property
+    def _signs(self) -> Floats:
+        """Signs that no release determines, which stand for other noise."""
+        words = derived(b"signs", 0).words(self.size)
+        tables = map(centred_table, self.by_component(np.where(words % 2, 1.0, -1.0)))
+        return np.concatenate([table.ravel() for table in tables])
 
     def _missed(self, multipliers: Floats) -> Floats:
         """Return the released less the fitted components, in noise sds."""
