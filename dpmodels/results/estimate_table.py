@@ -88,7 +88,8 @@ class EstimateTable:
         }
         extra = {name: column for name, column in ends.items() if name not in columns}
         further = {name: np.asarray(values) for name, values in {**self.further, **extra}.items()}
-        table = self.keys.assign(**columns, identified=self._identified(columns), **further)
+        identified = {"identified": self._identified(columns)}
+        table = pd.DataFrame({**self.keys, **columns, **identified, **further}, self.keys.index)
         return labelled(table, self.codebook, **self.labels)
 
     def to_dataset(self, attrs: Mapping[str, object], level: float = 0.95) -> Dataset:
