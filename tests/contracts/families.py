@@ -88,9 +88,9 @@ class Family:
     released: tuple[str, ...]
     plenty: int = 200
 
-    def numbers(self, release: Any) -> list[float]:
+    def numbers(self, release: Any, without: tuple[str, ...] = ()) -> list[float]:
         """Everything that was released, as one list."""
-        values = (getattr(release, name) for name in self.released)
+        values = (getattr(release, name) for name in self.released if name not in without)
         return [float(x) for value in values for x in _flat(value)]
 
 
