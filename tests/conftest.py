@@ -136,22 +136,25 @@ def predicted_once(key, predict, *asked):
 
 @pytest.fixture(scope="module", autouse=True)
 def predictions_made_once(request):
-    """Simulate what a budget will identify once for each request, plan and number of rows.
+    """Simulate what other budgets buy once for each request, mechanism and number of rows.
 
     It is most of the time of many calls. The tests of predictions themselves make each anew. Where
     a module says `PREDICTED_ONCE`, a verb and mechanism are simulated once, whatever the plan.
     """
-    if "prediction" in request.module.__name__:
-        yield
-        return
     from dpmodels.models import predictor
+
+    if "prediction" in request.module.__name__:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(predictor, "REMEMBERED", 0)
+            predictor._remembered.clear()
+            yield
+        return
 
     identifies, noise = predictor._identifies, predictor._noise
     is_once = hasattr(request.module, "PREDICTED_ONCE")
 
     def identifies_once(spec, choice, n_rows, share):
-        key = repr((spec.request, choice.strategy, choice.plan, n_rows, share))
-        key = f"{spec.request.verb} by {choice.strategy!r}" if is_once else key
+        key = f"{spec.request.verb} by {choice.strategy!r}"
         return predicted_once(("identifies", key), identifies, spec, choice, n_rows, share)
 
     def noise_once(spec, mechanism, n_rows):
@@ -160,7 +163,8 @@ def predictions_made_once(request):
         return predicted_once(("noise", key), noise, spec, mechanism, n_rows)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(predictor, "_identifies", identifies_once)
+        if is_once:
+            patch.setattr(predictor, "_identifies", identifies_once)
         patch.setattr(predictor, "_noise", noise_once)
         yield
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -19,6 +20,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dpmodels import errors
+from dpmodels.codebook import fingerprint
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.parts import SampledPlaces
 from dpmodels.frames.progress import as_one_of_many
@@ -54,8 +56,11 @@ FITS_BEFORE_WARNING: Final = 3
 # calls are missed; below the first share nothing is identified, above the second most is: choices.
 CAUTIOUS: Final = "tails"
 NOTHING, MOST = 0.05, 0.5
-# By how much a suggested number of rows grows from one trial to the next: a choice.
-STEP: Final = 2.0
+# How often a suggested number of rows is doubled.
+DOUBLINGS: Final = int(math.log2(LARGEST_FACTOR))
+# Of as many calls it is remembered what they will identify: a choice.
+REMEMBERED: Final = 1_000
+_remembered: dict[tuple[object, ...], bool] = {}
 DELTA: Final = 1e-6  # Suggested where a call has none
 MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
 ASSUMED: Final = (
@@ -206,18 +211,35 @@ def _simulated(spec: VerbSpec[object], choice: Planned, n_rows: int) -> Predicti
     try:
         if n_rows == 0 or _identifies(spec, choice, n_rows, NOTHING):
             return None
-        factor = STEP
-        while factor <= LARGEST_FACTOR:
-            if _identifies(spec, choice, round(n_rows * factor), MOST):
-                break
-            factor *= STEP
+        doubled = bisect_left(
+            range(1, DOUBLINGS + 1),
+            True,
+            key=lambda times: _identifies(spec, choice, n_rows * 2**times, MOST),
+        )
     except Exception:  # A prediction never stops a call
         return None
+    factor = 2.0 ** (doubled + 1)
     return Prediction(1.0, 2.0, factor, "nothing will be identified", ASSUMED)
 
 
 def _identifies(spec: VerbSpec[object], choice: Planned, n_rows: int, share: float) -> bool:
-    """Whether more than a share of estimates is expected to be identified."""
+    """Whether more than a share of estimates is expected to be identified.
+
+    It is remembered, as calls are repeated: a request decides its mechanism's plan.
+    """
+    request = spec.request
+    asked = (repr(request), fingerprint(request.codebook), repr(choice.strategy), n_rows, share)
+    known = _remembered.get(asked)
+    if known is None:
+        if len(_remembered) >= REMEMBERED:
+            _remembered.clear()
+        known = _remembered[asked] = _simulations_identify(spec, choice, n_rows, share)
+    return known
+
+
+def _simulations_identify(
+    spec: VerbSpec[object], choice: Planned, n_rows: int, share: float
+) -> bool:
     private, total = assumed_private(spec, n_rows, CAUTIOUS), 0.0
     for fit in simulated_fits(spec, choice, private, FITS_BEFORE_WARNING):
         if isinstance(fit, PCAResult):  # Intervals take longer than all else

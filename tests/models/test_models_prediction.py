@@ -10,6 +10,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.rows import Rows
 from dpmodels.errors import BudgetWarning, DPModelsError, NotAvailable
+from dpmodels.models import predictor
 from dpmodels.models.assumed_rows import assumed_rows, assumed_variances, enlarged
 from dpmodels.models.glm import glm_spec
 from dpmodels.models.lm import lm_spec
@@ -223,6 +224,30 @@ def test_a_foresight_takes_less_than_a_millisecond():
 
 
 @pytest.mark.product
+def test_a_repeated_call_warns_again_without_simulating(monkeypatch):
+    monkeypatch.setattr(predictor, "REMEMBERED", 1_000)
+    simulate, asked = predictor._simulations_identify, []
+
+    def counting(*arguments):
+        asked.append(arguments)
+        return simulate(*arguments)
+
+    monkeypatch.setattr(predictor, "_simulations_identify", counting)
+    first = told(HOPELESS["mean"])
+    # These rows, four among 13 doublings of them by bisection, and the same with a delta.
+    assert 2 <= len(asked) <= 7
+    asked.clear()
+    assert told(HOPELESS["mean"]) == first
+    assert not asked
+    told(HOPELESS["mean"], eps=0.21)
+    assert asked
+    asked.clear()
+    other = dp.codebook(BOOK, y=(0, 90))
+    with pytest.warns(BudgetWarning):
+        dp.dp_mean("y ~ g", table(), codebook=other, eps=0.2)
+    assert asked
+
+
 def test_a_warning_says_where_a_delta_would_suffice():
     call = FITS["lm"]
     ((_, text, _),) = told(call, data=table(rows=2_000), eps=0.3)
