@@ -164,8 +164,8 @@ def gaussian_multiplier(guarantee: budget.Guarantee) -> float:
     if isinstance(guarantee, budget.PureDP):
         raise BudgetError(
             "delta = 0 is requested of a Gaussian mechanism, which has no pure guarantee: "
-            f"{budget.WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' chooses a mechanism "
-            "without delta if there is one."
+            f"{budget.WRITE_DELTA}, or budget=dp.ZCDP(rho). Where a verb has a mechanism without "
+            "delta, mechanism='auto' chooses it."
         )
     if isinstance(guarantee, ApproxDP):
         smallest = _solved(guarantee.eps, guarantee.delta)

@@ -33,6 +33,7 @@ from dpmodels.results.call import (
     DescribedCall,
     MomentsCall,
     TableCall,
+    public_rows,
     release_facts,
 )
 from dpmodels.results.estimate_table import counted_as as counted_as
@@ -141,11 +142,15 @@ def complete_rows(release: AnyRelease, complete: float, sd: float) -> str:
 def few_complete(
     release: AnyRelease, complete: float, sd: float, where: str = ""
 ) -> tuple[str, ...]:
-    """Say what counts as missing where the released number is clearly below half of n."""
+    """Say what counts as missing where the released number is clearly below half of n.
+
+    Where only the most rows that count of a person is public, n is at least one row each.
+    """
     weighted = isinstance(release, MomentsRelease) and release.units is not None
     if release.rows is None or release.subset or weighted or counted_in(release) == WEIGHT:
         return ()
-    if not complete + DETECTION_SDS * sd < release.rows / 2:  # Nor where none is known
+    n_rows = public_rows(release) or release.rows // release.adjacency.places
+    if not complete + DETECTION_SDS * sd < n_rows / 2:  # Nor where none is known
         return ()
     what = counted_as(release.adjacency)
     return Rank.IDENTIFIED(

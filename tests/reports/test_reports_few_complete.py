@@ -6,6 +6,7 @@ import pytest
 from test_reports_groups import ROWS, released
 
 import dpmodels as dp
+from dpmodels.privacy import Adjacency
 from dpmodels.reports.header import few_complete
 
 NOTE = "Fewer than half of the rows are complete"
@@ -50,3 +51,10 @@ def test_the_note_follows_from_released_numbers_alone():
     assert few_complete(released(None, adjacency=ROWS), 20.0, 2.0) == ()
     assert few_complete(released(100), np.nan, 2.0) == ()
     assert few_complete(released(100, subset="x > 1"), 20.0, 2.0) == ()
+
+
+def test_unused_places_of_persons_are_not_incomplete_rows():
+    """Of 20 persons with at most 5 rows each, at least 20 rows are known."""
+    persons = Adjacency("replace", 5, "id")
+    assert few_complete(released(100, adjacency=persons), 20.0, 2.0) == ()
+    assert few_complete(released(100, adjacency=persons), 2.0, 1.0)
