@@ -61,6 +61,8 @@ AT_BOUND = 1 - 2.0**-10
 FALSE_ALARMS = 0.001
 # Of the budget, for the numbers of units by weight, at the least: a choice.
 CAP_SHARE = 0.03
+# Below this noise sd a whole number is told from the next: noise is six times as small as a half.
+TOLD_SD = 1 / 12
 # The part of what is cut off scores that has one direction: a choice.
 ALIGNED = 0.35
 
@@ -145,9 +147,11 @@ def longest_score(
     of the sum for a length of 1. A part `aligned` of what is cut off is taken to have one
     direction. The sum is the root of the square of its estimate and of that estimate's noise sd;
     `with_hidden` a quantile by the laws given all cells: units beyond those in which any are
-    detected are few, and may be most of what is cut off (docs/theory.md, Theorem 107).
+    detected are few, and may be most of what is cut off (docs/theory.md, Theorem 107). Numbers of
+    units are whole: with little noise they are known.
     """
     every_edge = np.append(limits[0] / 2, limits)
+    counts = np.rint(counts) if noise.sd < TOLD_SD else counts
     edges, occupied = _occupied(every_edge, counts, noise)
     _, totals, sds = _cut_off(edges, occupied, noise)
     cut = np.hypot(totals, sds)

@@ -395,6 +395,18 @@ def test_what_is_cut_off_in_one_direction_has_units_that_noise_hides():
     assert np.mean(below) < 0.45
 
 
+def test_nothing_is_cut_off_where_noise_hides_no_unit():
+    from dpmodels.postprocess.weight_caps import longest_score
+
+    rng, noise = np.random.default_rng(7), CellNoise("gaussian", 1 / 16)
+    exact = np.where(ENDS <= 4, 20.0, np.where(ENDS <= 6, 1.0, 0.0))
+    for _ in range(50):
+        counts = exact + rng.normal(0, noise.sd, len(ENDS))
+        longest, cut = longest_score(ENDS, counts, noise, 1e-9, 1.0, with_hidden=True)
+        assert longest > 5
+        assert cut == 0
+
+
 def test_errors_of_a_step_allow_for_all_that_clipping_cuts_off_in_any_direction():
     """Planted: scores that were all cut off along one direction, of a response with two levels."""
     from dpmodels.postprocess.unit_scores import score_at_first
