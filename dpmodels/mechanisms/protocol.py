@@ -22,8 +22,7 @@ from dpmodels.postprocess.residuals import Term, cells, components, largest, sub
 from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Multinomial, Poisson, Predictors
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Loss, Multinomial, Poisson, Predictors
 from dpmodels.typing import Exact, Floats, Integers, Objects, Scalars
 
 # What a release of margins is planned from, and how far one row moves their components.

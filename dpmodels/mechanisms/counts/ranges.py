@@ -354,7 +354,7 @@ def _inner_rows(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> flo
     anchor = ranges.anchor_of(number.lower, number.upper)
     inner = [anchor + (end - anchor) / INNER for end in (number.lower, number.upper)]
     edges = np.unique([number.lower, *inner, number.upper])
-    cells, _ = statistic.counted(place_counts, edges).cross()
+    cells, _ = statistic.over_rows(place_counts, edges).cross()
     weights = [1 if inner[0] <= end <= inner[1] else -TIMES for end in (edges[1:] + edges[:-1]) / 2]
     exact = np.array([sum(w * count for w, count in zip(weights, cells.tolist(), strict=True))])
     noisy, _ = noised_units(first, exact, entropy)
@@ -368,7 +368,7 @@ def _cell_counts(
     number = statistic.measured
     cells_plan = _cells_plan(plan.facts, plan.guarantee, share)
     ends = spreads.first_cells(spreads.Column(number.lower, number.upper, 0.0))
-    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    exact, n_rows = statistic.over_rows(place_counts, ends).cross()
     values, law = noised_units(cells_plan, np.append(exact, n_rows - exact.sum()), entropy)
     cells = spreads.CellCounts(
         ends, values[:-1], ranges.CellNoise(law, cells_plan.noise_sd, spreads.SELDOM)
@@ -400,7 +400,7 @@ def _draw_share(plan: CountPlan, apart: float, most: float, power: int) -> float
 
 def _drawn(statistic: CellPasses, windows: ranges.Windows, eps: float, entropy: Entropy) -> int:
     """Draw a window, with a privacy loss in an interval of length `eps` for one row."""
-    exact, _ = statistic.counted(place_counts, windows.edges).cross()
+    exact, _ = statistic.over_rows(place_counts, windows.edges).cross()
     costs = np.rint(windows.costs * (COST_STEPS / eps)).astype(np.int64).astype(object)
     levels = windows.outside(exact) * COST_STEPS + costs
     return draw_finite(levels, Fraction(eps) / COST_STEPS, entropy)
@@ -437,7 +437,7 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     if first is None or not number.lower < number.upper:
         return None
     ends = ranges.range_cells(number.lower, number.upper)
-    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    exact, n_rows = statistic.over_rows(place_counts, ends).cross()
     cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
     noise = ranges.CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.

@@ -64,8 +64,7 @@ from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplie
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Huber, Multinomial, Poisson, Predictors
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Huber, Loss, Multinomial, Poisson, Predictors
 from dpmodels.typing import Floats
 
 # Choices: the number of steps, and of the budget what the moments take.

@@ -89,8 +89,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.losses import Logistic
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Logistic, Loss
 from dpmodels.typing import Floats
 
 # Of the budget, for the distance from the true minimum: a choice.
@@ -133,7 +132,7 @@ class Objective(OfGradients):
     --------
     >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import PureDP, adjacency
-    >>> from dpmodels.statistics.losses import Logistic
+    >>> from dpmodels.statistics.losses import Logistic, Loss
     >>> from dpmodels.statistics.losses import Predictors
     >>> predictors = Predictors(3, True, 0.9, 0.0, 1.0)
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
