@@ -238,33 +238,6 @@ def as_gradients(statistic: Statistic) -> Gradients:
     return statistic
 
 
-def hand_over(
-    info: released.MechanismInfo,
-    plan: RegressionPlan,
-    statistic: Statistic,
-    *,
-    coefficients: Floats,
-    gradient: Floats | None = None,
-    gradient_sd: float = math.nan,
-    coefficient_sd: float,
-    curvature: released.BoughtCurvature | None = None,
-    ball: released.Ball | None = None,
-) -> released.CoefficientsRelease:
-    """Make the release, with the number of rows read if that is public."""
-    # Counting takes a pass over the rows.
-    n_rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
-    return released.CoefficientsRelease(
-        coefficients=coefficients,
-        ridge=plan.scales["ridge"],
-        gradient=gradient,
-        gradient_sd=gradient_sd,
-        coefficient_sd=coefficient_sd,
-        curvature=curvature,
-        ball=ball,
-        **release_terms(info, plan, n_rows),
-    )
-
-
 # What a release of counts is planned from, and its hand-over.
 
 # Units of one row: sums over a block of 2**13 rows stay below 2**53.
@@ -577,3 +550,18 @@ def release_terms(info: released.MechanismInfo, plan: Calibrated, n_rows: int) -
         "events": plan.events,
         "simulated": simulating(),
     }
+
+
+class CoefficientTerms(ReleaseTerms):
+    """These fields and the ridge, of releases of coefficients."""
+
+    ridge: float
+
+
+def coefficient_terms(
+    info: released.MechanismInfo, plan: RegressionPlan, statistic: Statistic
+) -> CoefficientTerms:
+    """Return the fields that all releases of coefficients share."""
+    # Counting takes a pass over the rows.
+    n_rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
+    return {**release_terms(info, plan, n_rows), "ridge": plan.scales["ridge"]}

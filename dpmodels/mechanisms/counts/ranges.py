@@ -34,7 +34,7 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import ROUND_DOWN
+from dpmodels.mechanisms.add_noise import ROUND_DOWN, part_without_delta
 from dpmodels.mechanisms.count_noise import (
     gaussian_plan,
     gaussian_sums,
@@ -249,7 +249,7 @@ class Rounds:
             first = _cells_plan(facts, guarantee, self.shares[0])
         else:
             sums = gaussian_sums if isinstance(guarantee, privacy.ZCDP) else laplace_sums
-            part = _share(guarantee, self.shares[0])
+            part = part_without_delta(guarantee, self.shares[0])
             # Of rows in the inner part less a multiple of the others.
             moved = float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
             first = sums(facts, part, moved)
@@ -316,17 +316,9 @@ def range_shares(
     return (LOOK, share, DRAWN) if share <= MOST_SHARE else None
 
 
-def _share(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
-    match guarantee:
-        case privacy.ZCDP(rho):
-            return privacy.ZCDP(share * rho)
-        case privacy.PureDP(eps) | privacy.ApproxDP(eps, _):
-            return privacy.PureDP(share * eps)
-
-
 def _cells_plan(facts: CountFacts, guarantee: privacy.Guarantee, share: float) -> CountPlan:
     calibrated = gaussian_plan if isinstance(guarantee, privacy.ZCDP) else laplace_plan
-    return calibrated(replace(facts, divided=False), _share(guarantee, share))
+    return calibrated(replace(facts, divided=False), part_without_delta(guarantee, share))
 
 
 def _parts_plan(facts: CountFacts, guarantee: privacy.Guarantee, spent: float) -> CountPlan:
@@ -334,7 +326,7 @@ def _parts_plan(facts: CountFacts, guarantee: privacy.Guarantee, spent: float) -
     calibrated = gaussian_plan if isinstance(guarantee, privacy.ZCDP) else laplace_plan
     if one_mean(facts) and calibrated is laplace_plan:
         calibrated = paired_plan
-    return calibrated(facts, _share(guarantee, 1 - spent))
+    return calibrated(facts, part_without_delta(guarantee, 1 - spent))
 
 
 def _as_one(events: tuple[privacy.Event, ...]) -> tuple[privacy.Event, ...]:
@@ -384,7 +376,7 @@ def _power(statistic: CellPasses) -> int:
 
 def _draw_eps(guarantee: privacy.Guarantee, share: float) -> float:
     """Return the range of the privacy losses of a draw that costs a share of the budget."""
-    match _share(guarantee, share):
+    match part_without_delta(guarantee, share):
         case privacy.ZCDP(rho):
             return privacy.gaussian_to_bounded_range(1 / math.sqrt(2 * rho)) * ROUND_DOWN
         case privacy.PureDP(eps) | privacy.ApproxDP(eps, _):

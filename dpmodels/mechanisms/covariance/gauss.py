@@ -31,7 +31,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dpmodels import privacy
 from dpmodels.arguments import boolean
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetError
@@ -53,14 +52,37 @@ from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.denoise import nearest_psd
-from dpmodels.privacy import ApproxDP, GaussianEvent, Guarantee, gaussian_multiplier
+from dpmodels.privacy import (
+    ApproxDP,
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    gaussian_multiplier,
+    split_gaussian,
+)
 from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity, moments
 from dpmodels.statistics.statistic import measured_as
 
 
+class _OneRelease(OfMoments):
+    info: ClassVar[MechanismInfo]
+    law: ClassVar[add_noise.Law] = add_noise.GAUSSIAN
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+        """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
+        multiplier = gaussian_multiplier(guarantee)
+        lattice, steps = gaussian_scales(facts, multiplier)
+        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Add the planned noise to the exact moments."""
+        exact, n_rows = statistic.cross()
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, self.law), n_rows)
+
+
 @dataclass(frozen=True)
-class Gauss:
+class Gauss(_OneRelease):
     """Gaussian mechanism for a covariance, second moment and mean.
 
     Parameters
@@ -97,46 +119,32 @@ class Gauss:
         """Whether the rows are read once, or more often."""
         return "many" if self.fourth else "one"
 
-    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
-        multiplier = privacy.gaussian_multiplier(guarantee)
         if not self.fourth or not facts.centred or facts.unit:
-            lattice, steps = gaussian_scales(facts, multiplier)
-            return Plan(guarantee, (privacy.GaussianEvent(multiplier),), lattice, facts, steps)
-        share = TAIL_SHARES[FOURTH]
-        both = privacy.split_gaussian(multiplier * ROUND_UP, (1 - share, share))
+            return super().plan(facts, guarantee)
+        share, multiplier = TAIL_SHARES[FOURTH], gaussian_multiplier(guarantee)
+        both = split_gaussian(multiplier * ROUND_UP, (1 - share, share))
         lattice, steps = lattice_for(*gaussian_scales(facts, both[0]), both[1], SMALLEST_SCALE)
         scales = {FOURTH: fourth_scale(both[1], lattice.radius)}
-        events = tuple(map(privacy.GaussianEvent, both))
+        events = tuple(map(GaussianEvent, both))
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact augmented moments, or prepare to read the rows twice."""
-        n_public = plan.facts.adjacency.n_public
-        if FOURTH in plan.scales:
-            return Passes((design,), plan.lattice, count_public=n_public)
-        return moments(design, plan.lattice, count_public=n_public)
+        if FOURTH not in plan.scales:
+            return super().measure(design, plan)
+        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments, and to fourth moments about their mean."""
         if FOURTH not in plan.scales:
-            exact, n_rows = statistic.cross()
-            return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
+            return super().release(statistic, plan, entropy)
         passes = measured_as(Passes, statistic, "moments")
         exact, n_rows = passes.measured(moments).cross()
         noisy = noised_moments(exact, plan, entropy)
         tails = tails_about_mean(passes, noisy, plan, entropy)
         return replace(hand_over(self.info, plan, noisy, n_rows), tails=tails)
-
-
-class _OneRelease(OfMoments):
-    info: ClassVar[MechanismInfo]
-    law: ClassVar[add_noise.Law] = add_noise.GAUSSIAN
-
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, self.law), n_rows)
 
 
 @dataclass(frozen=True)
@@ -187,15 +195,15 @@ class Laplace(_OneRelease):
     )
     law = LAPLACE
 
-    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise to a guarantee. BudgetError if the noise leaves no useful lattice."""
         (multiplier,) = laplace_multipliers(guarantee)
         lattice, steps = laplace_scales(facts, multiplier)
-        return Plan(guarantee, (privacy.LaplaceEvent(multiplier),), lattice, facts, steps)
+        return Plan(guarantee, (LaplaceEvent(multiplier),), lattice, facts, steps)
 
 
 @dataclass(frozen=True)
-class Projection(OfMoments):
+class Projection(_OneRelease):
     """Gaussian mechanism followed by one projection.
 
     Isometric Gaussian noise, and the nearest matrix that a second moment can be.
@@ -236,12 +244,6 @@ class Projection(OfMoments):
         numerics="exact lattice",
         source="Nikolov, Talwar, Zhang (2013)",
     )
-
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
-        multiplier = gaussian_multiplier(guarantee)
-        lattice, steps = gaussian_scales(facts, multiplier)
-        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise and project."""
@@ -299,10 +301,8 @@ class AnalyzeGauss(_OneRelease):
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
-        multiplier = gaussian_multiplier(guarantee)
-        lattice, steps = gaussian_scales(facts, multiplier)
-        steps = replace(steps, off=steps.diagonal)
-        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
+        plan = super().plan(facts, guarantee)
+        return replace(plan, steps=replace(plan.steps, off=plan.steps.diagonal))
 
 
 def published_scale(columns: int, guarantee: ApproxDP) -> float:

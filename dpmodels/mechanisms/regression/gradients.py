@@ -208,16 +208,14 @@ class NoisyGradients(OfGradients):
                 bread=effect_coding(bought.bread, facts),
                 meat=effect_coding(bought.meat, facts),
             )
-        return protocol.hand_over(
-            self.info,
-            plan,
-            statistic,
+        return CoefficientsRelease(
             coefficients=effect_coding(answer, facts),
             gradient=last,
             gradient_sd=sd,
             coefficient_sd=0.0 if self.inference else math.nan,
             curvature=curvature,
             ball=ball.ball,
+            **protocol.coefficient_terms(self.info, plan, statistic),
         )
 
 

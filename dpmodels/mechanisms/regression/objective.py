@@ -211,16 +211,14 @@ class Objective(OfGradients):
         if self.inference:
             released = near, point, gradient, facts, scales, entropy, besides
             curvature = path_matrices(*released, at_end=self.at_end)
-        return protocol.hand_over(
-            self.info,
-            plan,
-            statistic,
+        return CoefficientsRelease(
             coefficients=point,
             gradient=gradient,
             gradient_sd=scales["sd"],
             coefficient_sd=law.sd * hiding.scale * hiding.step,
             curvature=curvature,
             ball=most.inner.ball,
+            **protocol.coefficient_terms(self.info, plan, statistic),
         )
 
     def _shares(self, facts: RegressionFacts, law: Law) -> dict[str, float]:
@@ -430,10 +428,11 @@ class Output(OfGradients):
             noise = normals(columns, entropy) * scales["noise"]
         else:
             noise = spherical(columns, scales["noise"], entropy)
-        return protocol.hand_over(
-            self.info,
-            plan,
-            statistic,
+        return CoefficientsRelease(
             coefficients=point.high + (point.low + noise),
+            gradient=None,
+            gradient_sd=math.nan,
             coefficient_sd=scales["sd"],
+            curvature=None,
+            **protocol.coefficient_terms(self.info, plan, statistic),
         )
