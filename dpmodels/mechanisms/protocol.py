@@ -20,6 +20,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.residuals import Term, cells, components, largest, subsets, unlike
 from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
+from dpmodels.released import CoefficientsRelease, PValuesRelease, RunsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Loss, Multinomial, Poisson, Predictors
@@ -496,15 +497,11 @@ CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, released.MomentsRelea
 # Of orthonormal directions of such rows.
 SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, released.SubspaceRelease]
 # Of the coefficients of a linear predictor.
-RegressionMechanism = Strategy[
-    RegressionFacts, RegressionPlan, PrivateDesign, released.CoefficientsRelease
-]
+RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, CoefficientsRelease]
 # Of counts of rows, or of parts of rows, by cell.
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.CountsRelease]
 # Of sums of rows over runs of cells that stand in an order.
-SumsMechanism = Strategy[
-    CountFacts, CountPlan, PrivateCells, released.SumsRelease | released.RunsRelease
-]
+SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.SumsRelease | RunsRelease]
 # Of counts of cells that rows answer with.
 ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, released.AnswersRelease]
 # Of counts of states that depend on each other; its facts and its guarantee are its own.
@@ -516,9 +513,7 @@ CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.CellsRele
 # Of levels that nobody declared; each has facts and a plan of its own.
 LevelMechanism = Strategy[Any, Any, PrivateLevels, released.LevelsRelease]
 # Of columns by how they go with a response; each has a plan of its own.
-ScreeningMechanism = Strategy[
-    Any, Any, PrivateDesign, released.ScreenedRelease | released.PValuesRelease
-]
+ScreeningMechanism = Strategy[Any, Any, PrivateDesign, released.ScreenedRelease | PValuesRelease]
 # Of quantiles by group; each has a plan of its own.
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, released.QuantilesRelease]
 # Of names of candidates, by their scores.

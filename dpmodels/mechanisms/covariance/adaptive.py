@@ -68,7 +68,7 @@ from dpmodels.mechanisms.add_noise import (
     recombined,
     trace_cap,
 )
-from dpmodels.mechanisms.clipping_shells import accumulated, shell_noise, shells
+from dpmodels.mechanisms.clipping_shells import accumulated, likely_cap, shell_noise, shells
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -173,9 +173,7 @@ class Adaptive:
                 exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION
             )
             noisy = clipping_shells.noised_shells(exact, level, plan, entropy)
-            return accumulate(
-                noisy, self.denoise, clipping_shells.likely_cap(trace, cap, level, plan)
-            )
+            return accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
 
         estimator = None if self.denoise is None else inside
         return released_inside(self.info, statistic, plan, entropy, estimator)
@@ -426,7 +424,7 @@ class AdaptivePure:
             level = clipping_shells.clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
             noisy = noised_symmetric(exact[level, 1:, 1:], scale, scale, entropy, LAPLACE) / unit
-            trace_bound = clipping_shells.likely_cap(trace, cap, level, plan, LAPLACE)
+            trace_bound = likely_cap(trace, cap, level, plan, LAPLACE)
             return denoise(noisy, LAPLACE.sd * scale / unit, self.denoise, trace_bound)
 
         estimator = None if self.denoise is None else inside

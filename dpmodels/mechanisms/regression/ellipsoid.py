@@ -42,7 +42,7 @@ import numpy as np
 from dpmodels.arguments import between
 from dpmodels.design import Scaling
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import noised_moments
+from dpmodels.mechanisms.add_noise import hand_over, noised_moments
 from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -167,9 +167,7 @@ class Ellipsoid(OfPasses):
             ball = Ball(middle, longest, *estimate.lengths.beyond(longest), ellipsoid.axes)
             clipped, transform = rows_within(statistic, ball)
             exact, rows = clipped.within(transform).cross()
-        return add_noise.hand_over(
-            self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball
-        )
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball)
 
 
 def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
