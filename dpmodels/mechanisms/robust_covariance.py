@@ -99,7 +99,7 @@ class RobustCovariance(OfBase, OfPasses):
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         rest, event = self._divided(facts, guarantee)
         base_plan = self.base.plan(facts, rest)
-        size, replaced = self._parameters(facts), facts.adjacency.n_public
+        size, replaced = facts.columns - 1 + self.intercept, facts.adjacency.n_public
         multiplier = event.multiplier / self._places(facts)
         if isinstance(event, LaplaceEvent):
             scale = multiplier * (size + 1) / 2 * (1 + replaced) * add_noise.ROUND_UP
@@ -114,9 +114,6 @@ class RobustCovariance(OfBase, OfPasses):
         statistic = measured_as(Passes, statistic, "moments")
         release = self.base.release(statistic, plan, entropy)
         return replace(release, meat=self._squares(statistic, release, plan, entropy))
-
-    def _parameters(self, facts: Facts) -> int:
-        return facts.columns - 1 + self.intercept
 
     def _places(self, facts: Facts) -> int:
         """Return the number of rows per score; ArgumentError if there are no persons."""
@@ -153,7 +150,9 @@ class RobustCovariance(OfBase, OfPasses):
         max_part = MOST[law] * (1 + sampled / len(lengths))
         mean = sampled / max(float(equations.moments[0, 0]) / places, 1.0)
         part = min(max(LONGER[self.vcov] * mean * widest * scale, LEAST), max_part)
-        longest = min(math.sqrt(part / (widest * scale)), places * _farthest(score))
+        # Of the scores of rows of the ball.
+        farthest = 2 * float(np.linalg.norm(score.regressors, 2) * np.linalg.norm(score.residual))
+        longest = min(math.sqrt(part / (widest * scale)), places * farthest)
         finer = _lattice(len(lengths), scale, event)
         scaled_score = score._replace(regressors=regressors * (places / longest))
         if self.vcov == "HC":
@@ -222,12 +221,6 @@ def _covariances(equations: NormalEquations, theta: Floats) -> tuple[Floats, Flo
     freedom = max(float(equations.moments[0, 0]) - len(theta), 1.0)
     variance = max(equations.squares_left(theta)[0], 0.0) / freedom
     return equations.noise_in_score(theta) + equations.pull, np.asarray(variance * gram)
-
-
-def _farthest(score: Score) -> float:
-    """Return a bound on the length of the scores of rows of the ball."""
-    spread = np.linalg.norm(score.regressors, 2) * np.linalg.norm(score.residual)
-    return 2 * float(spread)
 
 
 def _lattice(columns: int, scale: float, event: Event) -> Lattice:

@@ -372,7 +372,9 @@ def person_totals(
         is_person = part.persons >= 0
         persons = part.persons[is_person]
         n_persons = max(n_persons, int(persons.max(initial=-1)) + 1)
-        totals = _roomy(totals, n_persons)
+        lacking = n_persons - totals.shape[1]
+        if lacking > 0:
+            totals = np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
         for total, line in zip(totals, rounded[:, is_person] * part.places[is_person], strict=True):
             np.add.at(total, persons, line)
     return totals[:, :n_persons], n_rows
@@ -429,13 +431,6 @@ def _to_integers(vectors: Floats) -> Integers:
     """Round vectors to integer steps; nan becomes 0."""
     with np.errstate(over="ignore"):
         return np.nan_to_num(np.rint(np.clip(vectors * PARTS, -MOST, MOST))).astype(np.int64)
-
-
-def _roomy(totals: Integers, persons: int) -> Integers:
-    lacking = persons - totals.shape[1]
-    if lacking <= 0:
-        return totals
-    return np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
 
 
 # Exact squares of the scores of least squares, at released parameters.

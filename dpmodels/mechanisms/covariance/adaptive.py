@@ -52,7 +52,6 @@ from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_LAPLACE,
     SMALLEST_SCALE,
-    CountNoise,
     Law,
     NoisyMoments,
     eigenvalue_scale,
@@ -400,10 +399,21 @@ class AdaptivePure:
         shares = (first, *((1 - first) * share for share in fractions))
         counting, of_trace, searching, of_matrix = laplace_multipliers(guarantee, shares)
         count = laplace_count(facts, 1 / (counting * ROUND_UP))
-        lattice = _lattice(facts, count, of_trace, searching, of_matrix)
+        alone = absolute_sensitivity(facts.adjacency, facts.columns, MomentWeights(0.0, 0.0))
+        search = max(
+            clipping_shells.sparse_scales(1 / searching, monotone=not facts.adjacency.n_public)
+        )
+        total = float(np.nan_to_num(count.total))
+        widest = max(count.rows, total, of_trace, search, 2 * of_matrix * alone)
+        bits = choose_lattice(facts.columns, ROOM * widest).bits
+        lattice = Lattice(min(bits, clipping_shells.MOST_BITS), facts.columns)
         scales = clipping_shells.reach_scales(facts.adjacency, 1 / searching, lattice)
         scales[clipping_shells.TRACE] = _steps(of_trace, lattice)
-        scales |= _adaptive_pure_matrix_scales(facts, lattice, of_matrix)
+        # Of one release of a matrix, and of halves for it and its eigenvalues.
+        full, half = (_steps(factor * alone, lattice) for factor in (of_matrix, 2 * of_matrix))
+        values = eigenvalue_scale(facts.adjacency, lattice, 2 * of_matrix, 1, SMALLEST_LAPLACE)
+        scales |= {DIAGONAL: full, OFF: full, HALF_DIAGONAL: half, HALF_OFF: half}
+        scales[EIGENVALUES] = values
         mean = _steps(count.total, lattice) if facts.centred else math.nan
         steps = MomentNoise(_steps(count.rows, lattice), mean, math.nan, math.nan)
         # Two halves of a pure budget are no Laplace release, but as private as one.
@@ -434,34 +444,6 @@ class AdaptivePure:
 def _steps(scale: float, lattice: Lattice) -> float:
     """Return a scale, given in squared units of the ball, in lattice steps squared."""
     return max(scale * lattice.radius**2 * ROUND_UP, SMALLEST_LAPLACE)
-
-
-def _alone(facts: Facts) -> float:
-    """Return the L1 sensitivity of the second moment on and above the diagonal."""
-    return absolute_sensitivity(facts.adjacency, facts.columns, MomentWeights(0.0, 0.0))
-
-
-def _lattice(
-    facts: Facts, count: CountNoise, trace: float, search: float, matrix: float
-) -> Lattice:
-    searching = max(
-        clipping_shells.sparse_scales(1 / search, monotone=not facts.adjacency.n_public)
-    )
-    total = float(np.nan_to_num(count.total))
-    widest = max(count.rows, total, trace, searching, 2 * matrix * _alone(facts))
-    bits = choose_lattice(facts.columns, ROOM * widest).bits
-    return Lattice(min(bits, clipping_shells.MOST_BITS), facts.columns)
-
-
-def _adaptive_pure_matrix_scales(
-    facts: Facts, lattice: Lattice, multiplier: float
-) -> dict[str, float]:
-    """Return the noise of one release of a matrix, and of halves for it and its eigenvalues."""
-    full, half = (
-        _steps(factor * _alone(facts), lattice) for factor in (multiplier, 2 * multiplier)
-    )
-    values = eigenvalue_scale(facts.adjacency, lattice, 2 * multiplier, 1, SMALLEST_LAPLACE)
-    return {DIAGONAL: full, OFF: full, HALF_DIAGONAL: half, HALF_OFF: half, EIGENVALUES: values}
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,11 @@ class Objective(OfGradients):
         if self.inference:
             return gaussian
         pure = self._pure(facts, loss, guarantee)
-        return min(gaussian, pure, key=_expected)
+        # The gradient's expected squared error, with the ridge's pull on the coefficients.
+        return min(
+            (gaussian, pure),
+            key=lambda plan: plan.scales["sd"] ** 2 + (ASSUMED * plan.scales["ridge"]) ** 2,
+        )
 
     def release(
         self, statistic: Statistic, plan: protocol.RegressionPlan, entropy: Entropy
@@ -295,11 +299,6 @@ class Objective(OfGradients):
 
 def _named(shares: dict[str, float], values: tuple[float, ...]) -> dict[str, float]:
     return dict(zip(shares, values, strict=True))
-
-
-def _expected(plan: protocol.RegressionPlan) -> float:
-    """Return the gradient's expected squared error, with the ridge's pull on the coefficients."""
-    return plan.scales["sd"] ** 2 + (ASSUMED * plan.scales["ridge"]) ** 2
 
 
 def _masking(
