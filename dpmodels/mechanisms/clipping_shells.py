@@ -94,19 +94,12 @@ def noised_shells(exact: Scalars, outermost: int, plan: Plan, entropy: Entropy) 
     return released
 
 
-class ShellNoise(NamedTuple):
-    """A lattice, and the noise on it of the count, the sum and all increments."""
-
-    lattice: Lattice
-    steps: MomentNoise  # Of the second moment, the sum of the increments
-    scales: dict[str, float]
-
-
-def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
+def shell_noise(facts: Facts, multiplier: float) -> tuple[Lattice, MomentNoise, dict[str, float]]:
     """Return the noise of one Gaussian release of count, sum and increments together.
 
-    `multiplier` is the noise scale over the L2 sensitivity of all of them. BudgetError if the
-    noise leaves no useful lattice.
+    That is a lattice, the noise of count, sum and the sum of increments, and that of each
+    increment. `multiplier` is the noise scale over the L2 sensitivity of all of them. BudgetError
+    if the noise leaves no useful lattice.
     """
     first = add_noise.COUNT_SHARE[facts.centred]
     shares = (first, *((1 - first) * share for share in SHARES))
@@ -120,27 +113,23 @@ def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
     )
     steps = add_noise.in_steps(lattice, (*count, math.nan, math.nan), add_noise.SMALLEST_SCALE)
     steps = replace(steps, diagonal=diagonal, off=diagonal / math.sqrt(2))
-    return ShellNoise(lattice, steps, scales)
-
-
-class Accumulated(NamedTuple):
-    """Noisy moments, the second the sum of increments; and an estimate that is closer."""
-
-    moments: NoisyMoments
-    estimate: Floats
-    rows: int
+    return lattice, steps, scales
 
 
 def accumulated(
     statistic: Statistic, plan: Plan, entropy: Entropy, rule: str | None = "auto"
-) -> Accumulated:
-    """Release count, sum and increments of clipped moments with the noise of a plan."""
+) -> tuple[NoisyMoments, Floats, int]:
+    """Release count, sum and increments of clipped moments with the noise of a plan.
+
+    The noisy second moment is the sum of the increments; an estimate that is closer and the number
+    of rows follow.
+    """
     exact, n_rows = statistic.cross()
     count, total = add_noise.noised_count(exact[0], plan, entropy)
     noisy = noised_shells(exact, 0, plan, entropy)
     second = sum((part.matrix for part in noisy[1:]), noisy[0].matrix)
     estimate = accumulate(noisy, rule, add_noise.trace_cap(plan.facts, n_rows))
-    return Accumulated(NoisyMoments(count, total, second, noise_of(plan)), estimate, n_rows)
+    return NoisyMoments(count, total, second, noise_of(plan)), estimate, n_rows
 
 
 # The smallest radius is 2**-8: below it too little is left of a lattice of 2**16.

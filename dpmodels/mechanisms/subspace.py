@@ -10,7 +10,13 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.arguments import integer, option
-from dpmodels.mechanisms.add_noise import ROUND_DOWN, ROUND_UP, SMALLEST_SCALE, add_noise
+from dpmodels.mechanisms.add_noise import (
+    ROUND_DOWN,
+    ROUND_UP,
+    SMALLEST_SCALE,
+    add_noise,
+    part_without_delta,
+)
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan, SubspaceMechanism
 from dpmodels.mechanisms.second_moment import (
@@ -127,7 +133,10 @@ class PPCA(OfMoments):
         """
         draw_guarantee, bought = guarantee, None
         if self.eigenvals is not None:
-            draw_guarantee, bought = _shared(guarantee, self.share)
+            draw_guarantee = part_without_delta(guarantee, 1 - self.share)
+            bought = part_without_delta(guarantee, self.share)
+            if isinstance(guarantee, privacy.ApproxDP):  # The draws have no use for delta
+                bought = privacy.ApproxDP(self.share * guarantee.eps, guarantee.delta)
         draws = max(1, min(wanted(facts), facts.columns - 1)) if self._sequential else 1
         eps = _eps_of_each(draw_guarantee, draws)
         frame = privacy.BoundedRangeEvent(eps, draws)
@@ -167,17 +176,6 @@ class PPCA(OfMoments):
     @property
     def _sequential(self) -> bool:
         return self.sampler == "sequential"
-
-
-def _shared(guarantee: Guarantee, share: float) -> tuple[Guarantee, Guarantee]:
-    """Split a guarantee in two; delta goes to the second part, which alone uses it."""
-    match guarantee:
-        case privacy.PureDP(eps):
-            return privacy.PureDP((1 - share) * eps), privacy.PureDP(share * eps)
-        case privacy.ApproxDP(eps, delta):
-            return privacy.PureDP((1 - share) * eps), privacy.ApproxDP(share * eps, delta)
-        case privacy.ZCDP(rho):
-            return privacy.ZCDP((1 - share) * rho), privacy.ZCDP(share * rho)
 
 
 def _eps_of_each(guarantee: Guarantee, draws: int) -> float:

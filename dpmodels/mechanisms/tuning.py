@@ -55,6 +55,7 @@ from dpmodels.design import Scaling
 from dpmodels.design.parts import FACES
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import protocol
+from dpmodels.mechanisms.add_noise import part_without_delta
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
@@ -247,12 +248,9 @@ def spread(points: Floats, public: Predictors) -> float:
 
 def _part(guarantee: privacy.Guarantee, part: float) -> privacy.Guarantee:
     fraction = part * ROOM
-    match guarantee:
-        case privacy.PureDP(eps):
-            return privacy.PureDP(eps * fraction)
-        case privacy.ZCDP(rho):
-            return privacy.ZCDP(rho * fraction)
-    return privacy.ApproxDP(guarantee.eps * fraction, guarantee.delta * fraction)
+    if isinstance(guarantee, privacy.ApproxDP):
+        return privacy.ApproxDP(guarantee.eps * fraction, guarantee.delta * fraction)
+    return part_without_delta(guarantee, fraction)
 
 
 def _together(fits: Sequence[protocol.RegressionPlan]) -> tuple[privacy.Event, ...]:
