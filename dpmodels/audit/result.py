@@ -347,7 +347,7 @@ HEADS: Final = ("claimed", "at least", "p-value", "test", "false alarms", "misse
 @report_of.register
 def audit_report(result: AuditResult) -> Report:
     """Lay out an audit as tables of strings."""
-    rows = tuple(Row(_unit(event), _cells(event)) for event in result.events)
+    rows = tuple(map(_event_row, result.events))
     return Report(
         title=f"Privacy audit: {result.verdict}",
         facts=_facts(result),
@@ -356,22 +356,18 @@ def audit_report(result: AuditResult) -> Report:
     )
 
 
-def _unit(event: CountedEvent) -> str:
+def _event_row(event: CountedEvent) -> Row:
     labels = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
-    return labels[event.claim.unit] + (" *" if event.refuted else "")
-
-
-def _cells(event: CountedEvent) -> tuple[str, ...]:
-    counts = event.counts
-    floor = event.error / 49
-    return (
+    counts, floor = event.counts, event.error / 49
+    cells = (
         signif(event.claim.value, 3),
-        signif(event.bound, 3) if event.bound > 0 else "-",
+        _bound(event.bound),
         "< " + signif(floor, 1) if event.p_value < floor else signif(event.p_value, 2),
         event.score,
         f"{count(counts.alarms)} of {count(counts.rows_runs)}",
         f"{count(counts.misses)} of {count(counts.neighbour_runs)}",
     )
+    return Row(labels[event.claim.unit] + (" *" if event.refuted else ""), cells)
 
 
 def _facts(result: AuditResult) -> tuple[Fact, ...]:
