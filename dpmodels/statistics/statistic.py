@@ -317,7 +317,7 @@ class OverDesigns(Statistic, Generic[Rows]):
         return reduce(add, (measure(x, *words, count_public=public) for x in self.designs))
 
 
-Own = TypeVar("Own", bound=OverDesigns[Any])
+Own = TypeVar("Own", bound=OverDesigns[PrivateDesign])
 
 
 def one_pass(
