@@ -218,15 +218,7 @@ class AuditResult(Printed):
         NotAvailable
             If matplotlib is not installed.
         """
-        return trade_off(
-            self.claim,
-            f"{self.claim.describe()}: {self.verdict}",
-            rates=[(point.alarms, point.misses) for point in self.points],
-            boxes=[(point.alarms_int, point.misses_int) for point in self.points],
-            events=[event.counts.rates for event in self.events],
-            refuted=[event.refuted for event in self.events],
-            ax=ax,
-        )
+        return trade_off(self, ax)
 
     def __repr__(self) -> str:
         return (
@@ -237,66 +229,36 @@ class AuditResult(Printed):
 
 # The trade-off picture: misses against false alarms, claimed and measured.
 
-Rates = tuple[float, float]  # of false alarms and of misses
 
-
-def trade_off(
-    claim: Claim,
-    title: str,
-    *,
-    rates: Sequence[Rates],
-    boxes: Sequence[tuple[Rates, Rates]],
-    events: Sequence[Rates],
-    refuted: Sequence[bool],
-    ax: Axes | None = None,
-) -> Axes:
+def trade_off(result: AuditResult, ax: Axes | None) -> Axes:
     """Draw the claimed trade-off curve, the region below it, and the measured points."""
     ax, coins = square_of_rates(ax)
-    claimed = claim.misses(RATES)
+    claimed, title = result.claim.misses(RATES), f"{result.claim.describe()}: {result.verdict}"
     ax.fill_between(RATES, 0, claimed, color=PALE, linewidth=0, zorder=0)
     ax.plot(RATES, claimed, color=INK, linewidth=1.4, zorder=2)
-    _points(ax, rates, boxes)
-    _events(ax, events, refuted)
+    _points(ax, result.points)
+    for event in result.events:
+        colour = VERMILION if event.refuted else BLUE
+        (mark,) = ax.plot(*event.counts.rates, "D", markersize=6, zorder=5, clip_on=False)
+        mark.set(markerfacecolor="white", markeredgecolor=colour, markeredgewidth=1.4)
     ax.set_title(title, fontsize=FONT + 1, color=INK, pad=8)
-    _legend(ax, coins, any(refuted))
+    _legend(ax, coins, refuted=result.verdict == "VIOLATION")
     return finished(ax, alt=f"Trade-off curve of a claim and points measured: {title}")
 
 
-def _points(ax: Axes, rates: Sequence[Rates], boxes: Sequence[tuple[Rates, Rates]]) -> None:
+def _points(ax: Axes, points: Sequence[Point]) -> None:
     from matplotlib.patches import Rectangle
 
-    for (left, right), (low, high) in boxes:
+    for point in points:
+        (left, right), (low, high) = point.alarms_int, point.misses_int
         box = Rectangle((left, low), right - left, high - low, zorder=3)
         box.set(facecolor=BLUE, alpha=0.25, linewidth=0)
         ax.add_patch(box)
-    ax.plot(
-        *np.array(rates).reshape(-1, 2).T,
-        color=BLUE,
-        marker="o",
-        markersize=3,
-        linewidth=0.8,
-        zorder=4,
-    )
+    rates = np.array([(point.alarms, point.misses) for point in points]).reshape(-1, 2).T
+    ax.plot(*rates, color=BLUE, marker="o", markersize=3, linewidth=0.8, zorder=4)
 
 
-def _events(ax: Axes, events: Sequence[Rates], refuted: Sequence[bool]) -> None:
-    for (alarms, misses), flagged in zip(events, refuted, strict=True):
-        colour = VERMILION if flagged else BLUE
-        ax.plot(
-            [alarms],
-            [misses],
-            marker="D",
-            markersize=6,
-            markerfacecolor="white",
-            markeredgecolor=colour,
-            markeredgewidth=1.4,
-            linestyle="",
-            zorder=5,
-            clip_on=False,
-        )
-
-
-def _legend(ax: Axes, coins: Line2D, refuted: bool) -> None:
+def _legend(ax: Axes, coins: Line2D, *, refuted: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -385,7 +347,7 @@ HEADS: Final = ("claimed", "at least", "p-value", "test", "false alarms", "misse
 @report_of.register
 def audit_report(result: AuditResult) -> Report:
     """Lay out an audit as tables of strings."""
-    rows = tuple(Row(_unit(event), _cells(event)) for event in result.events)
+    rows = tuple(map(_event_row, result.events))
     return Report(
         title=f"Privacy audit: {result.verdict}",
         facts=_facts(result),
@@ -394,22 +356,18 @@ def audit_report(result: AuditResult) -> Report:
     )
 
 
-def _unit(event: CountedEvent) -> str:
+def _event_row(event: CountedEvent) -> Row:
     labels = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
-    return labels[event.claim.unit] + (" *" if event.refuted else "")
-
-
-def _cells(event: CountedEvent) -> tuple[str, ...]:
-    counts = event.counts
-    floor = event.error / 49
-    return (
+    counts, floor = event.counts, event.error / 49
+    cells = (
         signif(event.claim.value, 3),
-        signif(event.bound, 3) if event.bound > 0 else "-",
+        _bound(event.bound),
         "< " + signif(floor, 1) if event.p_value < floor else signif(event.p_value, 2),
         event.score,
         f"{count(counts.alarms)} of {count(counts.rows_runs)}",
         f"{count(counts.misses)} of {count(counts.neighbour_runs)}",
     )
+    return Row(labels[event.claim.unit] + (" *" if event.refuted else ""), cells)
 
 
 def _facts(result: AuditResult) -> tuple[Fact, ...]:

@@ -181,7 +181,7 @@ def audit(
         counted=counted,
         confidence=confidence,
         events=events,
-        findings=remarks(*sides, reach=reach, claim=claimed, tested=bool(events)),
+        findings=(*_outcomes(*sides), *_values(*sides), *_reach(reach, claimed, bool(events))),
         reach=reach,
         points=points(parts, fitted[events[0].score], error) if events else (),
     )
@@ -255,13 +255,6 @@ def _chosen(tests: object, runs: int) -> Mapping[str, Learner]:
 # Remarks on the outcomes of the runs.
 
 _MANY_REPEATS = 1e-3  # a choice: atoms of the releases of small tables are of this size
-
-
-def remarks(
-    rows: Runs, neighbour: Runs, *, reach: Reach, claim: Claim, tested: bool
-) -> tuple[Finding, ...]:
-    """Describe the outcomes of all runs besides rates of events, and the reach of the audit."""
-    return (*_outcomes(rows, neighbour), *_values(rows, neighbour), *_reach(reach, claim, tested))
 
 
 def _outcomes(rows: Runs, neighbour: Runs) -> Iterator[Finding]:

@@ -233,7 +233,7 @@ def numbers(release: object) -> Floats:
             parts.append(numbers(value))
         elif isinstance(value, int | float) and not isinstance(value, bool):
             parts.append(np.array([float(value)]))
-    return np.concatenate(parts) if parts else np.empty(0)
+    return np.concatenate([np.empty(0), *parts])
 
 
 def _once(value: Scalars) -> Floats:
@@ -303,7 +303,7 @@ def run(recipe: Recipe, rows: object, runs: int, batch: Batch | None = None) -> 
                 return _of_lines(output)
             values = np.asarray(output, dtype=np.float64)
         except Exception as error:
-            return _sorted([_raised(error)] * runs, [np.empty(0)] * runs)
+            return _sorted([f"raises {type(error).__name__}"] * runs, [np.empty(0)] * runs)
         if values.ndim == 0 or len(values) != runs:
             raise ArgumentError(
                 f"batch returned an array of shape {values.shape} for {runs} runs: return one line "
@@ -314,15 +314,11 @@ def run(recipe: Recipe, rows: object, runs: int, batch: Batch | None = None) -> 
     return _sorted([kind for kind, _ in outcomes], [value for _, value in outcomes])
 
 
-def _raised(error: Exception) -> str:
-    return f"raises {type(error).__name__}"
-
-
 def _run_once(recipe: Recipe, rows: object) -> tuple[str, Floats]:
     try:
         value = released(recipe(rows))
     except Exception as error:
-        return _raised(error), np.empty(0)
+        return f"raises {type(error).__name__}", np.empty(0)
     finite = np.isfinite(value)
     return _kind(finite), value[finite]
 
@@ -402,17 +398,15 @@ def released(value: object) -> Floats:
     """
     match value:
         case Mapping():
-            return _joined([released(part) for part in value.values()])
+            return np.concatenate([np.empty(0), *(released(part) for part in value.values())])
         case xr.DataArray() | pd.Series() | pd.Index():
             return _flat(value.to_numpy())
-        case xr.Dataset():
-            return _joined([_flat(part.to_numpy()) for part in value.data_vars.values()])
         case pd.DataFrame():
-            return _joined([_flat(value[name].to_numpy()) for name in value.columns])
+            return released(dict(enumerate(value[name] for name in value.columns)))
         case str() | bytes() | None:
             return np.array([_number(value)])
         case list() | tuple() if not _is_numeric(value):
-            return _joined([released(part) for part in value])
+            return np.concatenate([np.empty(0), *(released(part) for part in value)])
     if hasattr(value, "tidy"):
         return released(value.tidy())
     return _flat(np.asarray(value))
@@ -423,10 +417,6 @@ def _is_numeric(value: object) -> bool:
         return np.asarray(value).dtype.kind in "biuf"
     except ValueError:
         return False
-
-
-def _joined(parts: list[Floats]) -> Floats:
-    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def _flat(array: Scalars) -> Floats:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
 from dpmodels.evaluation.recipe import WORKLOADS, smallest_p
 from dpmodels.evaluation.study import Study
 from dpmodels.report import Fact, Report, Row, Section, count, signif
@@ -57,10 +59,9 @@ def _overall(study: Study) -> Section:
 
 
 def _row(line: TableLine, *, covers: bool) -> Row:
+    bias = "-" if math.isnan(line["bias"]) else f"{max(line['bias'], 0.0):.0%}"
     middle = (
-        (signif(line["coverage"], 3),)
-        if covers
-        else (_percent(line["bias"]), f"{line['biased']} of {line['cells']}")
+        (signif(line["coverage"], 3),) if covers else (bias, f"{line['biased']} of {line['cells']}")
     )
     cells = (
         signif(line["regret"], 3),
@@ -68,15 +69,11 @@ def _row(line: TableLine, *, covers: bool) -> Row:
         f"{line['competitive']} of {line['cells']}",
         f"{line['p95']:.2f}",
         *middle,
-        _verdict(line["consistent"]),
+        {None: "-", True: "yes", False: "NO"}[line["consistent"]],
         _ends(line["ratio_low"], line["ratio_high"])
         + (" NO" if line["exchangeable"] is False else ""),
     )
     return Row(str(line["algorithm"]), cells)
-
-
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{max(share, 0.0):.0%}"
 
 
 def _ends(low: float, high: float) -> str:
@@ -87,19 +84,17 @@ def _ends(low: float, high: float) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def _verdict(verdict: bool | None) -> str:
-    return "-" if verdict is None else ("yes" if verdict else "NO")
-
-
 def _by_cell(study: Study) -> tuple[Section, ...]:
     lines = study.tidy()
     cells = study.data.sizes["cell"]
     if cells > _MOST_CELLS:
         return ()
     names = study.table["algorithm"].tolist()
-    by = {name: lines[lines["algorithm"] == name].to_dict("records") for name in names}
+    plus = np.where(lines["competitive"], " +", "")
+    texts = np.array([signif(mean, 2) for mean in lines["mean"]], dtype=object) + plus
+    by = {name: texts[lines["algorithm"] == name] for name in names}
     rows = tuple(
-        Row(label, tuple(_error(by[name][cell]) for name in names))
+        Row(label, tuple(by[name][cell] for name in names))
         for cell, label in enumerate(_labels(study))
     )
     return (Section("Mean error in each cell", tuple(names), rows),)
@@ -117,10 +112,6 @@ def _labels(study: Study) -> list[str]:
     }
     columns = [column for name, column in labels.items() if name == "table" or len(set(column)) > 1]
     return [", ".join(filter(None, parts)) for parts in zip(*columns, strict=True)]
-
-
-def _error(line: TableLine) -> str:
-    return signif(line["mean"], 2) + (" +" if line["competitive"] else "")
 
 
 def _notes(study: Study) -> tuple[str, ...]:

@@ -263,11 +263,8 @@ class Study(Printed):
         literal(ax.get_yticklabels())
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.set_xlabel("error: mean, 95th percentile, runs")
-        ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
         summary = listed([names[at] for at in order], map(number, runs[order].mean(axis=1)))
-        return finished(
-            ax, f"Errors of algorithms, {title}. Means: {summary}", {"stamp": self.stamp}
-        )
+        return self._titled(ax, title, f"Errors of algorithms, {title}. Means: {summary}")
 
     def plot_signal(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors against eps times scale, for the table and domain of a cell."""
@@ -295,10 +292,9 @@ class Study(Printed):
         ax.set_yscale("log")
         ax.set_xlabel("eps x scale")
         ax.set_ylabel("mean error")
-        ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
         _legend(ax)
         alt = f"Mean errors against eps times scale, {title}, of {', '.join(self.algorithms)}"
-        return finished(ax, alt, {"stamp": self.stamp})
+        return self._titled(ax, title, alt)
 
     def plot_released(self, algorithm: str, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw the first table in a cell and an answer to it; for two axes, their difference."""
@@ -321,10 +317,12 @@ class Study(Printed):
             _legend(ax)
             ax.set_xlabel("cell")
             quiet(ax)
-        ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
-        return finished(
-            ax, f"True table beside that released by {name}, {title}", {"stamp": self.stamp}
-        )
+        alt = f"True table beside that released by {name}, {title}"
+        return self._titled(ax, f"{name}, {title}", alt)
+
+    def _titled(self, ax: Axes, title: str, alt: str) -> Axes:
+        ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
+        return finished(ax, alt, {"stamp": self.stamp})
 
     def cell(self, number: int) -> pd.DataFrame:
         """Return the results of one cell, one row per algorithm."""

@@ -118,6 +118,13 @@ def laplace_multipliers(
     return tuple(total / (share * guarantee.eps) * ROUND_UP for share in shares)
 
 
+def part_without_delta(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
+    """Return a share of a budget, of an (eps, delta) guarantee without its delta."""
+    if isinstance(guarantee, privacy.ZCDP):
+        return privacy.ZCDP(share * guarantee.rho)
+    return privacy.PureDP(share * guarantee.eps)
+
+
 def divided_laplace(
     guarantee: privacy.Guarantee, *shares: float
 ) -> tuple[privacy.Guarantee, tuple[privacy.LaplaceEvent, ...]]:

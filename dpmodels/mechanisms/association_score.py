@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -381,42 +380,33 @@ class GainScore(_ColumnScore):
         entropy: Entropy,
         about: FittedSoFar,
     ) -> Ranked:
+        def after(place: int) -> Ranked:
+            """Release the coefficient of what was named; rank the others by what is left."""
+            fit, limit, n_rows = about.fits[-1], self.limit, about.spread.n_rows
+            longest = -(-fit.longest(limit) // PARTS)
+            product = int(residual_products(exact, fit)[place]) // PARTS
+            total, square = exact[0, place + 1], exact[place + 1, place + 1]
+            sums: Scalars = np.array(
+                [product, longest * total, longest * square // limit], dtype=object
+            )
+            scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
+            noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / n_rows).tolist()
+            mean = max(-limit, min(limit, total / longest))
+            square_floor = DETECTED * bought.law.sd * scale / n_rows
+            spread = max(square - longest * mean**2 / limit, square_floor) / (longest * limit)
+            left = STEEPEST - sum(map(abs, fit.slopes)) / PARTS
+            steepest = min(about.spread.response / math.sqrt(spread), left)
+            slope = round(PARTS * max(-steepest, min(steepest, noisy / (limit**2 * spread))))
+            centre = fit.centre - round(slope * mean)
+            following = ReleasedFit(centre, (*fit.places, place), (*fit.slopes, slope))
+            further = FittedSoFar(about.spread, (*about.fits, following))
+            return self._ranked(exact, facts, bought, entropy, further)
+
         spread, fit = about.spread, about.fits[-1]
         scores: Objects = np.abs(residual_products(exact, fit)) * spread.weights // WEIGHTS
         width = 2 * residual_change(facts.adjacency, self.limit, fit)
         unit = PARTS * self.limit**2 * spread.response * spread.floor
-        after = partial(self._after, exact, facts, bought, entropy, about)
         return Ranked(scores, width, False, unit=unit, about=about, after=after)
-
-    def _after(
-        self,
-        exact: Objects,
-        facts: SelectionFacts,
-        bought: BoughtFits,
-        entropy: Entropy,
-        about: FittedSoFar,
-        place: int,
-    ) -> Ranked:
-        """Release the coefficient of what was named; rank the others by what is left."""
-        fit, limit, n_rows = about.fits[-1], self.limit, about.spread.n_rows
-        longest = -(-fit.longest(limit) // PARTS)
-        product = int(residual_products(exact, fit)[place]) // PARTS
-        total, square = exact[0, place + 1], exact[place + 1, place + 1]
-        sums: Scalars = np.array(
-            [product, longest * total, longest * square // limit], dtype=object
-        )
-        scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
-        noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / n_rows).tolist()
-        mean = max(-limit, min(limit, total / longest))
-        square_floor = DETECTED * bought.law.sd * scale / n_rows
-        spread = max(square - longest * mean**2 / limit, square_floor) / (longest * limit)
-        left = STEEPEST - sum(map(abs, fit.slopes)) / PARTS
-        steepest = min(about.spread.response / math.sqrt(spread), left)
-        slope = round(PARTS * max(-steepest, min(steepest, noisy / (limit**2 * spread))))
-        centre = fit.centre - round(slope * mean)
-        following = ReleasedFit(centre, (*fit.places, place), (*fit.slopes, slope))
-        further = FittedSoFar(about.spread, (*about.fits, following))
-        return self._ranked(exact, facts, bought, entropy, further)
 
     def _moved(self, facts: SelectionFacts, bought: BoughtMoments, longest: int) -> float:
         """Return how far a row moves the sums of a coefficient, for a residual so long."""

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from types import MappingProxyType
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
+from dpmodels.mechanisms.protocol import Calibrated
 from dpmodels.mechanisms.user_supplied import NOT_CHECKED, refuse_superseded, supplied
-from dpmodels.privacy import Adjacency, ApproxDP, Event, Ledger, group_events
+from dpmodels.privacy import Adjacency, ApproxDP, Ledger, group_events
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import MechanismInfo
 
@@ -115,15 +116,6 @@ _ledger: Final[ContextVar[tuple[Ledger, int] | None]] = ContextVar("dpmodels.led
 _gaussian_alone: Final[ContextVar[bool]] = ContextVar("dpmodels.gaussian_alone", default=False)
 
 
-class Candidate(Protocol):
-    """A plan with what it charges."""
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What the ledger is charged."""
-        ...
-
-
 @contextmanager
 def priced_on(ledger: Ledger | None, places: int) -> Iterator[None]:
     """Choose by the price on a ledger of eps and delta, for a group of rows."""
@@ -145,7 +137,7 @@ def gaussian_alone() -> Iterator[None]:
         _gaussian_alone.reset(token)
 
 
-def at_equal_price(noises: Sequence[float], plans: Sequence[Candidate]) -> list[float]:
+def at_equal_price(noises: Sequence[float], plans: Sequence[Calibrated]) -> list[float]:
     """Return noise sds at the price of the cheapest plan; as they are without a ledger.
 
     Infinite for a plan that the ledger refuses, if it accepts another, and for noise that is not

@@ -20,15 +20,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.choose import printed_rows, rows_of_one, two_digits
 from dpmodels.mechanisms.covariance.rounds import Rounds, RoundsPure
+from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, SubspaceMechanism
 from dpmodels.mechanisms.second_moment import scatter_range, wanted
 from dpmodels.privacy import Guarantee, PureDP
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats
 
-Mechanism = protocol.CovarianceMechanism | protocol.SubspaceMechanism
+Mechanism = CovarianceMechanism | SubspaceMechanism
 Table = Mapping[str, type[Mechanism]]
 
 # How much more ppca has to capture: a choice.
@@ -41,7 +41,7 @@ ENOUGH, ENOUGH_PURE = 8, 32
 
 
 def auto_moments(
-    facts: protocol.Facts, guarantee: Guarantee, n_rows: int | None, available: frozenset[str]
+    facts: Facts, guarantee: Guarantee, n_rows: int | None, available: frozenset[str]
 ) -> tuple[str, str]:
     """Return the name of a mechanism of the table and the reason, as it is printed.
 
@@ -80,16 +80,14 @@ def auto_moments(
     )
 
 
-def noise_of_lengths(
-    strategy: Rounds | RoundsPure, facts: protocol.Facts, guarantee: Guarantee
-) -> float:
+def noise_of_lengths(strategy: Rounds | RoundsPure, facts: Facts, guarantee: Guarantee) -> float:
     """Return the noise sd of the numbers of rows by length that a radius is chosen by."""
     scales = strategy.plan(facts, guarantee).scales
     *_, last = (scales[name] for name in scales if name.startswith("lengths"))
     return last * (math.sqrt(2) if isinstance(strategy, RoundsPure) else 1.0)
 
 
-def _directions(facts: protocol.Facts, eps: float, n_rows: int, plain: str) -> tuple[str, str]:
+def _directions(facts: Facts, eps: float, n_rows: int, plain: str) -> tuple[str, str]:
     """Choose between directions and a matrix for rows of the unit sphere."""
     weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
     scale = absolute_sensitivity(facts.adjacency, facts.columns, weights) / eps
@@ -107,7 +105,7 @@ def _percent(share: float) -> str:
     return "100%" if share > 0.995 else f"{100 * share:.2g}%"
 
 
-def noise_loss(facts: protocol.Facts, sd: float) -> float:
+def noise_loss(facts: Facts, sd: float) -> float:
     """Return the share of captured energy that a noisy matrix loses.
 
     `sd` is the noise of an entry of the covariance, rows in the unit ball.
@@ -121,7 +119,7 @@ def noise_loss(facts: protocol.Facts, sd: float) -> float:
     return _corrected(loss, gaps) / captured
 
 
-def directions_loss(facts: protocol.Facts, concentration: float) -> float:
+def directions_loss(facts: Facts, concentration: float) -> float:
     """Return the share of captured energy that the exponential mechanism loses.
 
     The density is ``exp(concentration · energy)``, energy by row.
@@ -145,7 +143,7 @@ def _corrected(loss: float, gaps: Floats) -> float:
     return loss * (1 + LATE * (1 - loss * sum(gaps.shape) / float(gaps.sum())))
 
 
-def _gaps(facts: protocol.Facts) -> tuple[Floats, float]:
+def _gaps(facts: Facts) -> tuple[Floats, float]:
     """Return gaps between eigenvalues kept and left out, and the sum of those kept."""
     # The reference spectrum of rows of the unit sphere.
     values, n_kept = 1 / np.arange(1.0, facts.columns + 1), wanted(facts)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmodels.design import Scaling
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import noised_symmetric
+from dpmodels.mechanisms.add_noise import NoisyMoments, noise_of, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy, discrete_laplace
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -22,6 +22,7 @@ from dpmodels.postprocess.denoise import Increment, accumulate
 from dpmodels.privacy import Adjacency, split_gaussian
 from dpmodels.released import MomentNoise, Tails
 from dpmodels.statistics import Passes, Statistic, clipped
+from dpmodels.statistics.clipped import trace_weight
 from dpmodels.typing import Floats, Objects, Scalars
 
 # Of the budget, from the outside in: a choice.
@@ -68,9 +69,7 @@ def shell_lattice(facts: Facts, multipliers: Sequence[float], *extra_scales: flo
     leaves no useful lattice.
     """
     finest = Lattice(MOST_BITS, facts.columns)
-    widest = max(shell_scales(facts, finest, multipliers).values()) / clipped.trace_weight(
-        facts.adjacency
-    )
+    widest = max(shell_scales(facts, finest, multipliers).values()) / trace_weight(facts.adjacency)
     # Twice the scale: more than rounding at the surface adds on a coarser lattice.
     sigma = max(2 * widest / finest.radius**2, *extra_scales)
     return Lattice(min(choose_lattice(facts.columns, sigma).bits, MOST_BITS), facts.columns)
@@ -84,7 +83,7 @@ def noised_shells(exact: Scalars, outermost: int, plan: Plan, entropy: Entropy) 
     """
     chosen = [outermost + level for level in shells(plan.facts.columns)]
     units = [4.0**level * plan.lattice.steps**2 for level in (*chosen[1:], chosen[-1])]
-    weight, released = clipped.trace_weight(plan.facts.adjacency), []
+    weight, released = trace_weight(plan.facts.adjacency), []
     for part, name, unit in zip(clipped.increments(exact, chosen), INCREMENTS, units, strict=True):
         sigma = plan.scales[name]
         off = sigma / math.sqrt(2)
@@ -95,19 +94,12 @@ def noised_shells(exact: Scalars, outermost: int, plan: Plan, entropy: Entropy) 
     return released
 
 
-class ShellNoise(NamedTuple):
-    """A lattice, and the noise on it of the count, the sum and all increments."""
-
-    lattice: Lattice
-    steps: MomentNoise  # Of the second moment, the sum of the increments
-    scales: dict[str, float]
-
-
-def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
+def shell_noise(facts: Facts, multiplier: float) -> tuple[Lattice, MomentNoise, dict[str, float]]:
     """Return the noise of one Gaussian release of count, sum and increments together.
 
-    `multiplier` is the noise scale over the L2 sensitivity of all of them. BudgetError if the
-    noise leaves no useful lattice.
+    That is a lattice, the noise of count, sum and the sum of increments, and that of each
+    increment. `multiplier` is the noise scale over the L2 sensitivity of all of them. BudgetError
+    if the noise leaves no useful lattice.
     """
     first = add_noise.COUNT_SHARE[facts.centred]
     shares = (first, *((1 - first) * share for share in SHARES))
@@ -121,29 +113,23 @@ def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
     )
     steps = add_noise.in_steps(lattice, (*count, math.nan, math.nan), add_noise.SMALLEST_SCALE)
     steps = replace(steps, diagonal=diagonal, off=diagonal / math.sqrt(2))
-    return ShellNoise(lattice, steps, scales)
-
-
-class Accumulated(NamedTuple):
-    """Noisy moments, the second the sum of increments; and an estimate that is closer."""
-
-    moments: add_noise.NoisyMoments
-    estimate: Floats
-    rows: int
+    return lattice, steps, scales
 
 
 def accumulated(
     statistic: Statistic, plan: Plan, entropy: Entropy, rule: str | None = "auto"
-) -> Accumulated:
-    """Release count, sum and increments of clipped moments with the noise of a plan."""
+) -> tuple[NoisyMoments, Floats, int]:
+    """Release count, sum and increments of clipped moments with the noise of a plan.
+
+    The noisy second moment is the sum of the increments; an estimate that is closer and the number
+    of rows follow.
+    """
     exact, n_rows = statistic.cross()
     count, total = add_noise.noised_count(exact[0], plan, entropy)
     noisy = noised_shells(exact, 0, plan, entropy)
     second = sum((part.matrix for part in noisy[1:]), noisy[0].matrix)
     estimate = accumulate(noisy, rule, add_noise.trace_cap(plan.facts, n_rows))
-    return Accumulated(
-        add_noise.NoisyMoments(count, total, second, add_noise.noise_of(plan)), estimate, n_rows
-    )
+    return NoisyMoments(count, total, second, noise_of(plan)), estimate, n_rows
 
 
 # The smallest radius is 2**-8: below it too little is left of a lattice of 2**16.
@@ -311,9 +297,7 @@ def noised_tails(passes: Passes, public: Scaling, plan: Plan, entropy: Entropy) 
     return Tails(squares, scale / length, beyond, sd, farthest)
 
 
-def tails_about_mean(
-    passes: Passes, noisy: add_noise.NoisyMoments, plan: Plan, entropy: Entropy
-) -> Tails:
+def tails_about_mean(passes: Passes, noisy: NoisyMoments, plan: Plan, entropy: Entropy) -> Tails:
     """Read all rows once more, for their fourth moments about the released mean.
 
     The ball about that mean contains every row, so that none is clipped.

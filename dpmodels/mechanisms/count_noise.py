@@ -11,21 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
 from dpmodels.mechanisms.choose import at_equal_price
-from dpmodels.mechanisms.protocol import (
-    LEAST_SCALE,
-    CountFacts,
-    CountPlan,
-    MarginFacts,
-    MarginPlan,
-    best_variances,
-    counts_released,
-    refuse_noise,
-    release_terms,
-    squared_sensitivity,
-    units_of,
-)
 from dpmodels.noise import (
     Entropy,
     discrete_gaussian,
@@ -43,30 +31,32 @@ from dpmodels.typing import Exact, Floats, Numbers, Scalars
 PARTS = 4
 
 
-def gaussian_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+def gaussian_plan(facts: protocol.CountFacts, guarantee: Guarantee) -> protocol.CountPlan:
     """Calibrate discrete Gaussian noise in every count; BudgetError for a pure guarantee."""
     return gaussian_sums(facts, guarantee, count_sensitivity(facts.adjacency, facts.tables, 2))
 
 
-def gaussian_sums(facts: CountFacts, guarantee: Guarantee, sensitivity: float) -> CountPlan:
+def gaussian_sums(
+    facts: protocol.CountFacts, guarantee: Guarantee, sensitivity: float
+) -> protocol.CountPlan:
     """Calibrate discrete Gaussian noise in sums of an L2 sensitivity, in rows."""
     multiplier = gaussian_multiplier(guarantee)
     scale_in_rows = multiplier * sensitivity * ROUND_UP
-    units_per_row = units_of(scale_in_rows)
+    units_per_row = protocol.units_of(scale_in_rows)
     scale = max(scale_in_rows * units_per_row, SMALLEST_SCALE)
     events = (GaussianEvent(multiplier),)
-    return CountPlan(guarantee, events, facts, units_per_row, scale, scale / units_per_row)
+    return protocol.CountPlan(guarantee, events, facts, units_per_row, scale, scale / units_per_row)
 
 
-def laplace_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+def laplace_plan(facts: protocol.CountFacts, guarantee: Guarantee) -> protocol.CountPlan:
     """Calibrate discrete Laplace noise in every count."""
     changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
     return laplace_sums(facts, guarantee, 1.0, changed, whole=not facts.divided)
 
 
 def quieter_plan(
-    facts: CountFacts, guarantee: Guarantee, levels: Callable[[bool], tuple[int, float]]
-) -> CountPlan:
+    facts: protocol.CountFacts, guarantee: Guarantee, levels: Callable[[bool], tuple[int, float]]
+) -> protocol.CountPlan:
     """Calibrate noise in the counts of all levels of nodes, of the law that is quieter in sums.
 
     `levels` gives their number and how many counts the mean sum has the variance of, for noise
@@ -83,58 +73,58 @@ def quieter_plan(
     return plans[priced.index(min(priced))]
 
 
-def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+def paired_plan(facts: protocol.CountFacts, guarantee: Guarantee) -> protocol.CountPlan:
     """Calibrate discrete Laplace noise in the sum and the counts that one mean is made of."""
     return laplace_sums(facts, guarantee, count_sensitivity(facts.adjacency, 1, 1))
 
 
 def laplace_sums(
-    facts: CountFacts,
+    facts: protocol.CountFacts,
     guarantee: Guarantee,
     sensitivity: float,
     changed: int = 1,
     *,
     whole: bool = False,
-) -> CountPlan:
+) -> protocol.CountPlan:
     """Calibrate discrete Laplace noise in sums of an L1 sensitivity, in rows.
 
     `changed` sums have that sensitivity each; `whole` rows are counted in units of one.
     """
     multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
     scale_in_rows = multiplier * sensitivity * ROUND_UP
-    finest = units_of(scale_in_rows)
+    finest = protocol.units_of(scale_in_rows)
     units_per_row = 1 if whole else finest
-    scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
+    scale = max(scale_in_rows * units_per_row, protocol.LEAST_SCALE)
     noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row
     events = (LaplaceEvent(multiplier, count=changed),)
-    return CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
+    return protocol.CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
 
 
-def one_mean(facts: CountFacts) -> bool:
+def one_mean(facts: protocol.CountFacts) -> bool:
     """Whether a release is that of one mean, and of a public number of rows."""
     single_mean = facts.tables == 1 and facts.parts == PARTS and facts.divided
     return single_mean and facts.adjacency.n_public
 
 
-def law_of(plan: CountPlan) -> str:
+def law_of(plan: protocol.CountPlan) -> str:
     """Return the law of the noise that a plan is charged for."""
     return "gaussian" if isinstance(plan.events[-1], GaussianEvent) else "laplace"
 
 
-def noised_units(plan: CountPlan, exact: Scalars, entropy: Entropy) -> tuple[Floats, str]:
+def noised_units(plan: protocol.CountPlan, exact: Scalars, entropy: Entropy) -> tuple[Floats, str]:
     """Add the planned noise to whole rows, and return them in rows again, with its law."""
     noisy = _noisy(plan, exact.astype(object) * plan.units_per_row, entropy)
     return noisy.astype(np.float64) / plan.units_per_row, law_of(plan)
 
 
-def _noisy(plan: CountPlan, exact: Numbers, entropy: Entropy) -> Numbers:
+def _noisy(plan: protocol.CountPlan, exact: Numbers, entropy: Entropy) -> Numbers:
     draw = discrete_gaussian if law_of(plan) == "gaussian" else discrete_laplace
     return noisy_sums([(exact, plan.scale)], draw, entropy)[0]
 
 
 def noised_sums(
     info: MechanismInfo,
-    plan: CountPlan,
+    plan: protocol.CountPlan,
     exact: Scalars,
     n_rows: int,
     entropy: Entropy,
@@ -157,19 +147,19 @@ def noised_sums(
         law=law,
         noise_sd=plan.noise_sd,
         step=1 / plan.units_per_row,
-        **release_terms(info, plan, n_rows),
+        **protocol.release_terms(info, plan, n_rows),
     )
 
 
 def noised_counts(
-    info: MechanismInfo, plan: CountPlan, exact: Scalars, n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: protocol.CountPlan, exact: Scalars, n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
-    return counts_released(info, plan, _noisy(plan, exact, entropy), n_rows, law_of(plan))
+    return protocol.counts_released(info, plan, _noisy(plan, exact, entropy), n_rows, law_of(plan))
 
 
 def noised_mean(
-    info: MechanismInfo, plan: CountPlan, exact: Scalars, n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: protocol.CountPlan, exact: Scalars, n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to the sum and the counts that one mean of all rows is made of.
 
@@ -189,33 +179,39 @@ LARGEST_SCALE = 2.0**50
 
 
 def component_plan(
-    facts: MarginFacts, guarantee: Guarantee, largest_scale: float = LARGEST_SCALE
-) -> MarginPlan:
+    facts: protocol.MarginFacts, guarantee: Guarantee, largest_scale: float = LARGEST_SCALE
+) -> protocol.MarginPlan:
     """Calibrate the noise of all components of margins to a guarantee.
 
     BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise in all
     cells of a component together exceeds `largest_scale` rows.
     """
     multiplier = gaussian_multiplier(guarantee)
-    shape = best_variances(facts)
-    sensitivity = squared_sensitivity(facts, shape)
+    shape = protocol.best_variances(facts)
+    sensitivity = protocol.squared_sensitivity(facts, shape)
     sds = [multiplier * math.sqrt(sensitivity * variance) * ROUND_UP for variance in shape.values()]
     sizes = [cells(part, facts.sizes) for part in shape]
     units = [_units(sd, size, largest_scale) for sd, size in zip(sds, sizes, strict=True)]
     scales = tuple(sd * unit for sd, unit in zip(sds, units, strict=True))
     events = (GaussianEvent(multiplier),)
-    return MarginPlan(guarantee, events, facts, tuple(shape), tuple(units), scales, tuple(sds))
+    return protocol.MarginPlan(
+        guarantee, events, facts, tuple(shape), tuple(units), scales, tuple(sds)
+    )
 
 
 def _units(sd: float, size: int, largest_scale: float) -> int:
     """Return the units of a row: a multiple of the cells, with 2²⁰ of them in the noise's sd."""
     if not sd * size < largest_scale:
-        refuse_noise(sd, "rows in each count")
+        protocol.refuse_noise(sd, "rows in each count")
     return size << max(0, math.frexp(SMALLEST_SCALE / (sd * size))[1])
 
 
 def noisy_components(
-    exact: Numbers, n_rows: int, counted: MarginFacts, plan: MarginPlan, entropy: Entropy
+    exact: Numbers,
+    n_rows: int,
+    counted: protocol.MarginFacts,
+    plan: protocol.MarginPlan,
+    entropy: Entropy,
 ) -> Floats:
     """Return the planned components with noise, one after another, a public number of rows first.
 

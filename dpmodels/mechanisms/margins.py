@@ -28,7 +28,7 @@ from dpmodels.postprocess import residuals
 from dpmodels.postprocess.graphical.measurements import residuals_from
 from dpmodels.postprocess.graphical.selection import choose_structure
 from dpmodels.postprocess.residuals import cells
-from dpmodels.privacy import PureDP
+from dpmodels.privacy import Guarantee, PureDP
 from dpmodels.privacy.compose import divide
 from dpmodels.released import GraphRelease, MarginsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -94,7 +94,7 @@ class Residual(_Margins):
         source="Xiao, He, Zhang and Kifer (2023)",
     )
 
-    def plan(self, facts: MarginFacts, guarantee: privacy.Guarantee) -> MarginPlan:
+    def plan(self, facts: MarginFacts, guarantee: Guarantee) -> MarginPlan:
         """Calibrate the noise to a guarantee.
 
         BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise is
@@ -161,9 +161,7 @@ class Marginals(_Margins):
         source="Ghosh, Roughgarden and Sundararajan (2009)",
     )
 
-    def plan(
-        self, facts: protocol.MarginFacts, guarantee: privacy.Guarantee
-    ) -> protocol.MarginPlan:
+    def plan(self, facts: protocol.MarginFacts, guarantee: Guarantee) -> MarginPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
         changed = len(facts.largest) * (2 if facts.adjacency.n_public else 1)
         multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
@@ -173,11 +171,9 @@ class Marginals(_Margins):
         events = (privacy.LaplaceEvent(multiplier, count=changed),)
         n_margins = len(facts.largest)
         numbers = (1,) * n_margins, (scale,) * n_margins, (sd,) * n_margins
-        return protocol.MarginPlan(guarantee, events, facts, facts.largest, *numbers)
+        return MarginPlan(guarantee, events, facts, facts.largest, *numbers)
 
-    def release(
-        self, statistic: Statistic, plan: protocol.MarginPlan, entropy: Entropy
-    ) -> MarginsRelease:
+    def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Add the planned noise to the exact counts, and fit all components to them."""
         exact, n_rows = statistic.cross()
         noisy = exact + discrete_laplace(plan.scales[0], exact.size, entropy).astype(object)
@@ -190,7 +186,7 @@ class Marginals(_Margins):
         )
 
 
-def _fitted(noisy: Floats, plan: protocol.MarginPlan, n_rows: int | None) -> Floats:
+def _fitted(noisy: Floats, plan: MarginPlan, n_rows: int | None) -> Floats:
     sizes = plan.facts.sizes
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
     tables = residuals.split(noisy, plan.measured, sizes)
@@ -218,11 +214,11 @@ EXCESS = 2.0**17
 class GraphPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: privacy.Guarantee  # Guarantee of all rounds together
+    guarantee: Guarantee  # Guarantee of all rounds together
     events: tuple[privacy.Event, ...]  # What the ledger is charged, one for each round
     facts: MarginFacts  # What the plan was made for
     first: MarginPlan  # Of the first round of margins, in fine cells where numbers have them
-    second: privacy.Guarantee | None  # Of the second round of margins; None if there is only one
+    second: Guarantee | None  # Of the second round of margins; None if there is only one
     histograms: CountPlan | None = None  # Of the counts of fine cells, and before them of all rows
 
 
@@ -289,7 +285,7 @@ class Graph(_Margins):
     def __post_init__(self) -> None:
         integer("rounds", self.rounds, 1, 2)
 
-    def plan(self, facts: MarginFacts, guarantee: privacy.Guarantee) -> GraphPlan:
+    def plan(self, facts: MarginFacts, guarantee: Guarantee) -> GraphPlan:
         """Divide the budget and calibrate the rounds that nothing is chosen for.
 
         ArgumentError if the margins have more than 2,000,000 cells; BudgetError for a pure
@@ -342,8 +338,8 @@ class Graph(_Margins):
 
 
 def _divided(
-    guarantee: privacy.Guarantee, n_numbers: int, n_rounds: int
-) -> tuple[privacy.Guarantee | None, tuple[privacy.Guarantee, ...]]:
+    guarantee: Guarantee, n_numbers: int, n_rounds: int
+) -> tuple[Guarantee | None, tuple[Guarantee, ...]]:
     """Return the guarantee of the counts of fine cells, None without numbers, then of each round.
 
     A single one is the guarantee itself.
@@ -358,7 +354,7 @@ def _divided(
     return first, tuple(others)
 
 
-def _histogram_plan(facts: MarginFacts, guarantee: privacy.Guarantee) -> CountPlan:
+def _histogram_plan(facts: MarginFacts, guarantee: Guarantee) -> CountPlan:
     """Return the plan of the counts of fine cells; its first round is the number of rows.
 
     There is none where the number is public, or would change nothing.
@@ -437,7 +433,7 @@ MARGINS: dict[str, type[MarginMechanism]] = {"residual": Residual, "marginals": 
 GRAPHS: dict[str, type[Graph]] = {"graph": Graph}
 
 
-def auto_margins(facts: protocol.MarginFacts, guarantee: privacy.Guarantee) -> tuple[str, str]:
+def auto_margins(facts: protocol.MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
     """Return the name of a mechanism for margins, and the reason."""
     if isinstance(guarantee, PureDP):
         return "marginals", "it needs no delta."

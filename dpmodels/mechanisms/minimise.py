@@ -19,7 +19,7 @@ from dpmodels.noise.uniform import normals, uniforms
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.statistics.double_double import Pair, two_product, two_sum
 from dpmodels.statistics.gradient import Gradients, Slopes
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Loss
 from dpmodels.typing import Floats, Scalars
 
 # Scale in steps before rounding is allowed for: far above 2^20, where the discrete laws are as

@@ -20,10 +20,10 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.residuals import Term, cells, components, largest, subsets, unlike
 from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
+from dpmodels.released import CoefficientsRelease, PValuesRelease, RunsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Multinomial, Poisson, Predictors
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Loss, Multinomial, Poisson, Predictors
 from dpmodels.typing import Exact, Floats, Integers, Objects, Scalars
 
 # What a release of margins is planned from, and how far one row moves their components.
@@ -237,33 +237,6 @@ def as_gradients(statistic: Statistic) -> Gradients:
     """Return a statistic as what :func:`passes` made."""
     assert isinstance(statistic, Gradients)
     return statistic
-
-
-def hand_over(
-    info: released.MechanismInfo,
-    plan: RegressionPlan,
-    statistic: Statistic,
-    *,
-    coefficients: Floats,
-    gradient: Floats | None = None,
-    gradient_sd: float = math.nan,
-    coefficient_sd: float,
-    curvature: released.BoughtCurvature | None = None,
-    ball: released.Ball | None = None,
-) -> released.CoefficientsRelease:
-    """Make the release, with the number of rows read if that is public."""
-    # Counting takes a pass over the rows.
-    n_rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
-    return released.CoefficientsRelease(
-        coefficients=coefficients,
-        ridge=plan.scales["ridge"],
-        gradient=gradient,
-        gradient_sd=gradient_sd,
-        coefficient_sd=coefficient_sd,
-        curvature=curvature,
-        ball=ball,
-        **release_terms(info, plan, n_rows),
-    )
 
 
 # What a release of counts is planned from, and its hand-over.
@@ -524,15 +497,11 @@ CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, released.MomentsRelea
 # Of orthonormal directions of such rows.
 SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, released.SubspaceRelease]
 # Of the coefficients of a linear predictor.
-RegressionMechanism = Strategy[
-    RegressionFacts, RegressionPlan, PrivateDesign, released.CoefficientsRelease
-]
+RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, CoefficientsRelease]
 # Of counts of rows, or of parts of rows, by cell.
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.CountsRelease]
 # Of sums of rows over runs of cells that stand in an order.
-SumsMechanism = Strategy[
-    CountFacts, CountPlan, PrivateCells, released.SumsRelease | released.RunsRelease
-]
+SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.SumsRelease | RunsRelease]
 # Of counts of cells that rows answer with.
 ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, released.AnswersRelease]
 # Of counts of states that depend on each other; its facts and its guarantee are its own.
@@ -544,9 +513,7 @@ CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.CellsRele
 # Of levels that nobody declared; each has facts and a plan of its own.
 LevelMechanism = Strategy[Any, Any, PrivateLevels, released.LevelsRelease]
 # Of columns by how they go with a response; each has a plan of its own.
-ScreeningMechanism = Strategy[
-    Any, Any, PrivateDesign, released.ScreenedRelease | released.PValuesRelease
-]
+ScreeningMechanism = Strategy[Any, Any, PrivateDesign, released.ScreenedRelease | PValuesRelease]
 # Of quantiles by group; each has a plan of its own.
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, released.QuantilesRelease]
 # Of names of candidates, by their scores.
@@ -578,3 +545,18 @@ def release_terms(info: released.MechanismInfo, plan: Calibrated, n_rows: int) -
         "events": plan.events,
         "simulated": simulating(),
     }
+
+
+class CoefficientTerms(ReleaseTerms):
+    """These fields and the ridge, of releases of coefficients."""
+
+    ridge: float
+
+
+def coefficient_terms(
+    info: released.MechanismInfo, plan: RegressionPlan, statistic: Statistic
+) -> CoefficientTerms:
+    """Return the fields that all releases of coefficients share."""
+    # Counting takes a pass over the rows.
+    n_rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
+    return {**release_terms(info, plan, n_rows), "ridge": plan.scales["ridge"]}

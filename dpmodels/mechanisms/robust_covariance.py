@@ -42,12 +42,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpmodels import privacy
 from dpmodels.arguments import between, option
 from dpmodels.design import Scaling
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import noised_symmetric
+from dpmodels.mechanisms.add_noise import ROOM, noised_symmetric
 from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.mechanisms.regression.ellipsoid import rows_within
@@ -55,6 +54,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.normal_equations import NormalEquations, estimate, released_equations
 from dpmodels.postprocess.small_samples import Layout
+from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee, LaplaceEvent, PureDP
 from dpmodels.released import Ball, Meat, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score, person_score_squares, score_squares
@@ -95,13 +95,13 @@ class RobustCovariance(OfBase, OfPasses):
         between("share", self.share, 0.001, 0.9, ", such as 0.05")
         option("vcov", self.vcov, ("HC", "cluster"))
 
-    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         rest, event = self._divided(facts, guarantee)
         base_plan = self.base.plan(facts, rest)
-        size, replaced = self._parameters(facts), facts.adjacency.n_public
+        size, replaced = facts.columns - 1 + self.intercept, facts.adjacency.n_public
         multiplier = event.multiplier / self._places(facts)
-        if isinstance(event, privacy.LaplaceEvent):
+        if isinstance(event, LaplaceEvent):
             scale = multiplier * (size + 1) / 2 * (1 + replaced) * add_noise.ROUND_UP
         else:
             scale = multiplier * math.sqrt(1 + replaced) * add_noise.ROUND_UP
@@ -115,9 +115,6 @@ class RobustCovariance(OfBase, OfPasses):
         release = self.base.release(statistic, plan, entropy)
         return replace(release, meat=self._squares(statistic, release, plan, entropy))
 
-    def _parameters(self, facts: Facts) -> int:
-        return facts.columns - 1 + self.intercept
-
     def _places(self, facts: Facts) -> int:
         """Return the number of rows per score; ArgumentError if there are no persons."""
         if self.vcov == "HC":
@@ -127,13 +124,11 @@ class RobustCovariance(OfBase, OfPasses):
         return facts.adjacency.places
 
     def _divided(
-        self, facts: Facts, guarantee: privacy.Guarantee
-    ) -> tuple[privacy.Guarantee, privacy.GaussianEvent | privacy.LaplaceEvent]:
+        self, facts: Facts, guarantee: Guarantee
+    ) -> tuple[Guarantee, GaussianEvent | LaplaceEvent]:
         """Return what the moments are to satisfy, and the event of the rest."""
-        if isinstance(self.base.plan(facts, guarantee).events[0], privacy.LaplaceEvent):
-            pure = (
-                guarantee if isinstance(guarantee, privacy.ZCDP) else privacy.PureDP(guarantee.eps)
-            )
+        if isinstance(self.base.plan(facts, guarantee).events[0], LaplaceEvent):
+            pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
             rest, (event,) = add_noise.divided_laplace(pure, self.share)
             return rest, event
         return add_noise.divided_gaussian(guarantee, self.share)
@@ -142,7 +137,7 @@ class RobustCovariance(OfBase, OfPasses):
         self, passes: Passes, release: MomentsRelease, plan: Plan, entropy: Entropy
     ) -> Meat:
         event, scale, places = plan.events[-1], plan.scales[SQUARES], self._places(plan.facts)
-        law = add_noise.LAPLACE if isinstance(event, privacy.LaplaceEvent) else add_noise.GAUSSIAN
+        law = add_noise.LAPLACE if isinstance(event, LaplaceEvent) else add_noise.GAUSSIAN
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
         widest = law.sd * (math.sqrt(2) if law is add_noise.LAPLACE else 1.0)
         clipped, transform = _clipped_passes(passes, release.ball)
@@ -155,7 +150,9 @@ class RobustCovariance(OfBase, OfPasses):
         max_part = MOST[law] * (1 + sampled / len(lengths))
         mean = sampled / max(float(equations.moments[0, 0]) / places, 1.0)
         part = min(max(LONGER[self.vcov] * mean * widest * scale, LEAST), max_part)
-        longest = min(math.sqrt(part / (widest * scale)), places * _farthest(score))
+        # Of the scores of rows of the ball.
+        farthest = 2 * float(np.linalg.norm(score.regressors, 2) * np.linalg.norm(score.residual))
+        longest = min(math.sqrt(part / (widest * scale)), places * farthest)
         finer = _lattice(len(lengths), scale, event)
         scaled_score = score._replace(regressors=regressors * (places / longest))
         if self.vcov == "HC":
@@ -226,13 +223,5 @@ def _covariances(equations: NormalEquations, theta: Floats) -> tuple[Floats, Flo
     return equations.noise_in_score(theta) + equations.pull, np.asarray(variance * gram)
 
 
-def _farthest(score: Score) -> float:
-    """Return a bound on the length of the scores of rows of the ball."""
-    spread = np.linalg.norm(score.regressors, 2) * np.linalg.norm(score.residual)
-    return 2 * float(spread)
-
-
-def _lattice(columns: int, scale: float, event: privacy.Event) -> Lattice:
-    return choose_lattice(
-        columns, scale * (add_noise.ROOM if isinstance(event, privacy.LaplaceEvent) else 1.0)
-    )
+def _lattice(columns: int, scale: float, event: Event) -> Lattice:
+    return choose_lattice(columns, scale * (ROOM if isinstance(event, LaplaceEvent) else 1.0))

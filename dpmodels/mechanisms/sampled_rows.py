@@ -50,6 +50,7 @@ from dpmodels.mechanisms.weighted_scores import WeightedGradients, WeightedScore
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import weight_caps
 from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.weight_caps import stratum_factors
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import ScoreCap, UnitCap
@@ -148,9 +149,7 @@ class Sampled(OfBase):
         counts = np.rint(noisy)
         population = self.sampling.design.population
         sizes = np.array([population.get(level, math.inf) for level in levels])
-        factors = weight_caps.stratum_factors(
-            counts, law.sd * scale, sizes, population.get("", math.inf)
-        )
+        factors = stratum_factors(counts, law.sd * scale, sizes, population.get("", math.inf))
         if not factors:
             return cap
         scores = replace(cap.scores, strata=tuple(counts.tolist()), factors=factors)

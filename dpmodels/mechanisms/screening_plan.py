@@ -17,6 +17,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import Part
 from dpmodels.noise.finite import draw_ranked
 from dpmodels.noise.lattice import Lattice
+from dpmodels.privacy import Guarantee
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import MechanismInfo, ScreenedRelease
 from dpmodels.statistics import Statistic
@@ -58,7 +59,7 @@ class ScreenFacts:
 class ScreenPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: privacy.Guarantee
+    guarantee: Guarantee
     events: tuple[privacy.Event, ...]
     facts: ScreenFacts
     lattice: Lattice
@@ -95,9 +96,7 @@ def shares_of(chosen: int, *, with_draws: bool) -> Shares:
     return Shares(CHOICE_SHARE if with_draws else 0.0, *(left * part for part in parts))
 
 
-def screen_plan(
-    facts: ScreenFacts, guarantee: privacy.Guarantee, *, with_draws: bool
-) -> ScreenPlan:
+def screen_plan(facts: ScreenFacts, guarantee: Guarantee, *, with_draws: bool) -> ScreenPlan:
     """Calibrate the draws and the noise; BudgetError if the noise is beyond what is meaningful."""
     plan = calibrated(facts, guarantee, with_draws=with_draws)
     limit = reach(plan.lattice)
@@ -107,7 +106,7 @@ def screen_plan(
     return plan
 
 
-def calibrated(facts: ScreenFacts, guarantee: privacy.Guarantee, *, with_draws: bool) -> ScreenPlan:
+def calibrated(facts: ScreenFacts, guarantee: Guarantee, *, with_draws: bool) -> ScreenPlan:
     """Return the plan of a guarantee, however much noise it asks for.
 
     An (eps, delta) guarantee is met by the sum of all eps or by zCDP, whichever leaves less noise;
@@ -130,7 +129,7 @@ def rho_of(guarantee: privacy.ApproxDP) -> float:
 
 
 def _divided(
-    facts: ScreenFacts, guarantee: privacy.Guarantee, law: str, cost: float, *, with_draws: bool
+    facts: ScreenFacts, guarantee: Guarantee, law: str, cost: float, *, with_draws: bool
 ) -> ScreenPlan:
     """Divide a cost, an eps for Laplace noise and a rho for Gaussian noise."""
     n_chosen = facts.max_chosen if with_draws else facts.columns

@@ -16,7 +16,7 @@ from dpmodels.mechanisms.choose import at_equal_price
 from dpmodels.mechanisms.clipping_shells import sparse_scales
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
 from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, SelectionMechanism
-from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
+from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts, selected
 from dpmodels.noise import Entropy, discrete_laplace
 from dpmodels.noise.finite import draw_flipped, draw_ranked
 from dpmodels.privacy import ZCDP, BoundedRangeEvent, Guarantee, PureDP, PureEvent
@@ -226,9 +226,7 @@ class NoisyCounts(_Selection):
         if ranked.threshold is not None:
             places = places[noisy[places] >= ranked.threshold]
         scale = noise.scale / noise.units_per_row
-        return selection_plan.selected(
-            self.info, plan, exact, n_rows, ranked, places, scale, entropy
-        )
+        return selected(self.info, plan, exact, n_rows, ranked, places, scale, entropy)
 
 
 def _planned(
@@ -336,7 +334,7 @@ class SparseVector(_Selection):
         threshold = ranked.threshold + int(discrete_laplace(threshold_scale, 1, entropy)[0])
         noise = discrete_laplace(score_scale, len(ranked.scores), entropy).astype(object)
         places = np.flatnonzero(ranked.scores + noise >= threshold)[: facts.max_chosen]
-        return selection_plan.selected(
+        return selected(
             self.info, plan, exact, n_rows, ranked, places, score_scale / ranked.unit, entropy
         )
 

@@ -10,8 +10,13 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.arguments import integer, option
-from dpmodels.mechanisms import second_moment
-from dpmodels.mechanisms.add_noise import ROUND_DOWN, ROUND_UP, SMALLEST_SCALE, add_noise
+from dpmodels.mechanisms.add_noise import (
+    ROUND_DOWN,
+    ROUND_UP,
+    SMALLEST_SCALE,
+    add_noise,
+    part_without_delta,
+)
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan, SubspaceMechanism
 from dpmodels.mechanisms.second_moment import (
@@ -21,6 +26,7 @@ from dpmodels.mechanisms.second_moment import (
     largest_row,
     scatter_norm,
     scatter_of_rows,
+    scatter_range,
     wanted,
 )
 from dpmodels.noise import Entropy
@@ -118,33 +124,34 @@ class PPCA(OfMoments):
 
     def __post_init__(self) -> None:
         option("sampler", self.sampler, ("joint", "sequential"))
-        second_moment.checked_purchase(self.eigenvals, self.share)
+        checked_purchase(self.eigenvals, self.share)
 
-    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the concentration to a guarantee.
 
         An (eps, delta) guarantee uses its delta for bought eigenvalues only.
         """
         draw_guarantee, bought = guarantee, None
         if self.eigenvals is not None:
-            draw_guarantee, bought = _shared(guarantee, self.share)
-        draws = (
-            max(1, min(second_moment.wanted(facts), facts.columns - 1)) if self._sequential else 1
-        )
+            draw_guarantee = part_without_delta(guarantee, 1 - self.share)
+            bought = part_without_delta(guarantee, self.share)
+            if isinstance(guarantee, privacy.ApproxDP):  # The draws have no use for delta
+                bought = privacy.ApproxDP(self.share * guarantee.eps, guarantee.delta)
+        draws = max(1, min(wanted(facts), facts.columns - 1)) if self._sequential else 1
         eps = _eps_of_each(draw_guarantee, draws)
         frame = privacy.BoundedRangeEvent(eps, draws)
-        scales = {"concentration": eps / second_moment.scatter_range(facts)}
+        scales = {"concentration": eps / scatter_range(facts)}
         if bought is None:
             lattice = choose_lattice(facts.columns, 1.0)
             return Plan(guarantee, (frame,), lattice, facts, scales=scales)
         axes = _purchase(bought)
-        lattice, steps = second_moment.axes_noise(facts, axes)
+        lattice, steps = axes_noise(facts, axes)
         return Plan(guarantee, (frame, axes), lattice, facts, steps, scales)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Draw the frame, and buy its axes where they are planned."""
-        exact = second_moment.scatter_of_rows(statistic, plan.lattice, centred=plan.facts.centred)
-        n_components, slope = second_moment.wanted(plan.facts), plan.scales["concentration"]
+        exact = scatter_of_rows(statistic, plan.lattice, centred=plan.facts.centred)
+        n_components, slope = wanted(plan.facts), plan.scales["concentration"]
         limit = ""
         if self._sequential:
             frame = sequential_bingham(slope * exact.matrix, n_components, entropy)
@@ -155,7 +162,7 @@ class PPCA(OfMoments):
                     f"eps in the limit of the chain ({convergence.sweeps:,} sweeps of plane "
                     "rotations from a uniform start, a public number)"
                 )
-        return second_moment.hand_over_frame(
+        return hand_over_frame(
             self.info,
             plan,
             frame,
@@ -171,27 +178,14 @@ class PPCA(OfMoments):
         return self.sampler == "sequential"
 
 
-def _shared(
-    guarantee: privacy.Guarantee, share: float
-) -> tuple[privacy.Guarantee, privacy.Guarantee]:
-    """Split a guarantee in two; delta goes to the second part, which alone uses it."""
-    match guarantee:
-        case privacy.PureDP(eps):
-            return privacy.PureDP((1 - share) * eps), privacy.PureDP(share * eps)
-        case privacy.ApproxDP(eps, delta):
-            return privacy.PureDP((1 - share) * eps), privacy.ApproxDP(share * eps, delta)
-        case privacy.ZCDP(rho):
-            return privacy.ZCDP((1 - share) * rho), privacy.ZCDP(share * rho)
-
-
-def _eps_of_each(guarantee: privacy.Guarantee, draws: int) -> float:
+def _eps_of_each(guarantee: Guarantee, draws: int) -> float:
     """Return the eps of each of several equal draws that together satisfy a guarantee."""
     if isinstance(guarantee, privacy.ZCDP):
         return math.sqrt(8 * guarantee.rho / draws) * ROUND_DOWN
     return guarantee.eps / draws * ROUND_DOWN
 
 
-def _purchase(guarantee: privacy.Guarantee) -> privacy.GaussianEvent | privacy.LaplaceEvent:
+def _purchase(guarantee: Guarantee) -> privacy.GaussianEvent | privacy.LaplaceEvent:
     if isinstance(guarantee, privacy.PureDP):
         return privacy.LaplaceEvent(1 / (guarantee.eps * ROUND_DOWN))
     return privacy.GaussianEvent(privacy.gaussian_multiplier(guarantee) / ROUND_DOWN)

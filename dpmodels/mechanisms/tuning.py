@@ -55,9 +55,11 @@ from dpmodels.design import Scaling
 from dpmodels.design.parts import FACES
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import protocol
+from dpmodels.mechanisms.add_noise import part_without_delta
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
+from dpmodels.privacy import LaplaceEvent, PureEvent, compose_gaussians
 from dpmodels.privacy.compose import pure_eps
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import CoefficientsRelease, MechanismInfo, Tuning
@@ -169,7 +171,7 @@ class Tuned(OfGradients):
                 isinstance(event, privacy.GaussianEvent) for event in events
             ):
                 return Trials(fits, (privacy.ApproxEvent(eps, delta),), eps)
-        return Trials(fits, (privacy.PureEvent(guarantee.eps),), guarantee.eps)
+        return Trials(fits, (PureEvent(guarantee.eps),), guarantee.eps)
 
     def _fits(
         self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee
@@ -183,7 +185,7 @@ class Tuned(OfGradients):
         if isinstance(guarantee, privacy.ZCDP):
             guarantee = privacy.PureDP(math.sqrt(2 * guarantee.rho) * ROOM)
             fits = self._planned(facts, guarantee)
-        return fits, (privacy.PureEvent(guarantee.eps),)
+        return fits, (PureEvent(guarantee.eps),)
 
     def release(
         self, statistic: Statistic, plan: TunedPlan, entropy: Entropy
@@ -246,12 +248,9 @@ def spread(points: Floats, public: Predictors) -> float:
 
 def _part(guarantee: privacy.Guarantee, part: float) -> privacy.Guarantee:
     fraction = part * ROOM
-    match guarantee:
-        case privacy.PureDP(eps):
-            return privacy.PureDP(eps * fraction)
-        case privacy.ZCDP(rho):
-            return privacy.ZCDP(rho * fraction)
-    return privacy.ApproxDP(guarantee.eps * fraction, guarantee.delta * fraction)
+    if isinstance(guarantee, privacy.ApproxDP):
+        return privacy.ApproxDP(guarantee.eps * fraction, guarantee.delta * fraction)
+    return part_without_delta(guarantee, fraction)
 
 
 def _together(fits: Sequence[protocol.RegressionPlan]) -> tuple[privacy.Event, ...]:
@@ -266,13 +265,7 @@ def _together(fits: Sequence[protocol.RegressionPlan]) -> tuple[privacy.Event, .
 def _range(events: Sequence[privacy.Event]) -> float:
     """Return the length of an interval of losses that costs no more than some of the events."""
     normal = [event for event in events if isinstance(event, privacy.GaussianEvent)]
-    pure = [
-        pure_eps(event)
-        for event in events
-        if isinstance(event, privacy.PureEvent | privacy.LaplaceEvent)
-    ]
+    pure = [pure_eps(event) for event in events if isinstance(event, PureEvent | LaplaceEvent)]
     multipliers = [event.multiplier for event in normal for _ in range(event.count)]
-    gaussian = (
-        privacy.gaussian_to_bounded_range(privacy.compose_gaussians(multipliers)) if normal else 0.0
-    )
+    gaussian = privacy.gaussian_to_bounded_range(compose_gaussians(multipliers)) if normal else 0.0
     return max([gaussian, *pure])

@@ -41,17 +41,7 @@ from typing import ClassVar, Final, TypeVar
 import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.mechanisms.add_noise import (
-    GAUSSIAN,
-    LAPLACE,
-    ROOM,
-    ROUND_UP,
-    SMALLEST_SCALE,
-    divided_gaussian,
-    divided_laplace,
-    noised_rows,
-    noised_symmetric,
-)
+from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import (
     CovarianceMechanism,
@@ -236,8 +226,8 @@ class ScoreNoise:
             parts = _of_each(parts, rounds)
             scales[ROUNDS] = float(rounds)
         lengths, squares = parts
-        scales[LENGTHS] = lengths.multiplier / n_places * cell * ROUND_UP
-        scales[SQUARES] = squares.multiplier / n_places * length * ROUND_UP
+        scales[LENGTHS] = lengths.multiplier / n_places * cell * add_noise.ROUND_UP
+        scales[SQUARES] = squares.multiplier / n_places * length * add_noise.ROUND_UP
         events = base_plan.events + parts * rounds
         plan = replace(base_plan, guarantee=guarantee, events=events, scales=scales)
         self._lattice(plan)
@@ -247,30 +237,35 @@ class ScoreNoise:
         self, exact: ExactScores, strata: ScoreCap, plan: Plan | RegressionPlan, entropy: Entropy
     ) -> Meat:
         """Release how long scores are, then sums and squares of those clipped."""
-        law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
+        law = add_noise.LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else add_noise.GAUSSIAN
         finer, n_marks = self._lattice(plan), 1 + self.levels
         factors = strata.factors or (1.0,)
         least = math.sqrt(min(factors) / max(factors))
-        steps = max(plan.scales[SQUARES] * finer.radius**2, SMALLEST_SCALE)
-        off = steps if law is LAPLACE else steps / math.sqrt(2)
+        steps = max(plan.scales[SQUARES] * finer.radius**2, add_noise.SMALLEST_SCALE)
+        off = steps if law is add_noise.LAPLACE else steps / math.sqrt(2)
         sizes = [math.floor(mark * finer.radius) for mark in self.marks]
         # Of a sum of scores that are at most 1 long.
         sum_sd = law.sd * off / finer.steps / (sizes[0] * least)
-        counts, scale = noised_rows(exact.by_length(ENDS), plan.scales[LENGTHS], entropy, law)
-        noise = CellNoise("laplace" if law is LAPLACE else "gaussian", law.sd * scale)
+        counts, scale = add_noise.noised_rows(
+            exact.by_length(ENDS), plan.scales[LENGTHS], entropy, law
+        )
+        noise = CellNoise("laplace" if law is add_noise.LAPLACE else "gaussian", law.sd * scale)
         price = sum_sd * math.sqrt(finer.columns)
         longest, cut = longest_score(
             ENDS, counts, noise, price, self.aligned, with_hidden=self.is_bounded
         )
         integers = exact.squares(longest, finer, self.marks, least, self.levels)
-        noisy, step = noised_symmetric(integers, steps, off, entropy, law), longest / finer.steps
+        noisy, step = (
+            add_noise.noised_symmetric(integers, steps, off, entropy, law),
+            longest / finer.steps,
+        )
         sums, squares = noisy[:n_marks, n_marks:] * step, noisy[n_marks:, n_marks:] * step**2
         units = UnitScores(sums[0] / (sizes[0] * least), summed_sd=sum_sd * longest, cut=cut)
         if self.levels:
             sd = law.sd * off * step / sizes[1]
             units = replace(units, by_stratum=sums[1:] / sizes[1], by_stratum_sd=sd)
-        widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
-        is_pure, adjacency = law is LAPLACE, plan.facts.adjacency
+        widest = law.sd * (math.sqrt(2) if law is add_noise.LAPLACE else 1.0)
+        is_pure, adjacency = law is add_noise.LAPLACE, plan.facts.adjacency
         budget_part = math.fsum(self._shares(adjacency, plan.guarantee, is_pure=is_pure))
         sd = widest * steps * step**2
         return Meat(squares, np.eye(finer.columns), sd, longest**2, budget_part, units=units)
@@ -278,7 +273,7 @@ class ScoreNoise:
     def _lattice(self, plan: Plan | RegressionPlan) -> Lattice:
         """Return the lattice of the scores."""
         is_laplace = isinstance(plan.events[-1], LaplaceEvent)
-        scale = plan.scales[SQUARES] * (ROOM if is_laplace else 1.0)
+        scale = plan.scales[SQUARES] * (add_noise.ROOM if is_laplace else 1.0)
         return self.lattice_of_rows(choose_lattice(self.size, scale), plan)
 
     def lattice_of_rows(self, lattice: Lattice, plan: Plan | RegressionPlan) -> Lattice:
@@ -303,17 +298,17 @@ def _divided(
     """Return what the base is to satisfy, and the events of lengths and of scores."""
     if is_pure:
         pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
-        rest, (first, second) = divided_laplace(pure, *shares)
+        rest, (first, second) = add_noise.divided_laplace(pure, *shares)
         return rest, (first, second)
-    rest_rho, event = divided_gaussian(guarantee, math.fsum(shares))
+    rest_rho, event = add_noise.divided_gaussian(guarantee, math.fsum(shares))
     parts = [event.multiplier * math.sqrt(math.fsum(shares) / share) for share in shares]
-    lengths, squares = (GaussianEvent(part * ROUND_UP) for part in parts)
+    lengths, squares = (GaussianEvent(part * add_noise.ROUND_UP) for part in parts)
     return rest_rho, (lengths, squares)
 
 
 def _of_each(parts: Events, rounds: int) -> Events:
     """Return the events of each of so many rounds, which together cost what the parts do."""
-    first, second = (part.multiplier * ROUND_UP for part in parts)
+    first, second = (part.multiplier * add_noise.ROUND_UP for part in parts)
     if isinstance(parts[0], LaplaceEvent):
         return LaplaceEvent(first * rounds), LaplaceEvent(second * rounds)
     root = math.sqrt(rounds)

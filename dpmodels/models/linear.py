@@ -26,8 +26,7 @@ from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.released import CoefficientsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
-from dpmodels.statistics.losses import Multinomial, Poisson, Predictors
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Loss, Multinomial, Poisson, Predictors
 from dpmodels.typing import Coder, Floats
 
 Result = TypeVar("Result")

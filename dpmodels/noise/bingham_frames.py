@@ -85,7 +85,11 @@ def matrix_bingham(concentration: Floats, k: int, entropy: Entropy) -> tuple[Flo
             direction = bingham_vector(-matrix, entropy)
             frame = uniform_frames(count, 1, count, entropy)[:, 0]
             return _straightened(_complement(direction) @ frame), Convergence(0, 0)
-        frame = _chain_end(matrix, count, entropy)
+        values, vectors = np.linalg.eigh(matrix)
+        frames, schedule = uniform_frames(dimension, 1, count, entropy), rounds(dimension)
+        for _ in range(SWEEPS):
+            sweep(frames, values[::-1], schedule, entropy)
+        frame = _straightened(vectors[:, ::-1] @ frames[:, 0])
     return frame, Convergence(SWEEPS, SWEEPS * dimension * (dimension - 1) // 2)
 
 
@@ -126,38 +130,22 @@ def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> Flo
     Notices of the AMS 54(5), 592-604.
     """
     cloud = normals(chains * dimension * k, entropy).reshape(chains, dimension, k)
-    return _oriented(cloud).transpose(1, 0, 2).copy()
-
-
-def _chain_end(matrix: Floats, k: int, entropy: Entropy) -> Floats:
-    values, vectors = np.linalg.eigh(matrix)
-    frames = uniform_frames(len(matrix), 1, k, entropy)
-    schedule = rounds(len(matrix))
-    for _ in range(SWEEPS):
-        sweep(frames, values[::-1], schedule, entropy)
-    return _straightened(vectors[:, ::-1] @ frames[:, 0])
-
-
-def _oriented(cloud: Floats) -> Floats:
-    """Make normal columns orthonormal; the signs make the result uniform."""
     frames, triangles = np.linalg.qr(cloud)
+    # The signs make the result uniform.
     signs = np.sign(np.diagonal(triangles, axis1=-2, axis2=-1))
-    oriented: Floats = frames * signs[..., None, :]
-    return oriented
+    return np.asarray((frames * signs[..., None, :]).transpose(1, 0, 2).copy())
 
 
 def _complement(direction: Floats) -> Floats:
     """Give a basis, (m, m - 1), orthogonal to a unit vector: a reflection less its first column."""
     normal = direction.copy()
     normal[0] += np.copysign(1.0, direction[0])
-    basis: Floats = np.eye(direction.size)[:, 1:]
-    return basis - np.outer(normal, normal[1:] / abs(normal[0]))
+    return np.eye(direction.size)[:, 1:] - np.outer(normal, normal[1:] / abs(normal[0]))
 
 
 def _straightened(frame: Floats) -> Floats:
     """Undo rounding with a Newton step to the nearest frame, which prefers no column."""
-    straight: Floats = 1.5 * frame - 0.5 * frame @ (frame.T @ frame)
-    return straight
+    return np.asarray(1.5 * frame - 0.5 * frame @ (frame.T @ frame))
 
 
 def _checked_count(k: SupportsIndex, dimension: int) -> int:
@@ -234,8 +222,7 @@ def _turn(x: Floats, y: Floats, gap: Floats, tangent: Floats, level: Floats) -> 
     offset = np.arctan(np.sqrt(spread / (spread + 2 * pull)) * tangent)
     before, after = pull * np.sin(peak) ** 2, pull * np.sin(offset) ** 2
     log_ratio = before - after + np.log((spread + 2 * after) / (spread + 2 * before))
-    turned: Floats = np.where(level < log_ratio, peak + offset, 0.0)
-    return turned
+    return np.where(level < log_ratio, peak + offset, 0.0)
 
 
 # The Bingham law on the unit sphere: the exponential mechanism for one direction.
@@ -274,8 +261,7 @@ def bingham_from_eigen(values: Floats, vectors: Floats, entropy: Entropy) -> Flo
     with p > d the draw is a unit vector in their span. ArgumentError if `values` are not numbers
     from -1e300 to 1e300.
     """
-    direction: Floats = vectors @ bingham_coordinates(values, 1, entropy)[0]
-    return direction
+    return np.asarray(vectors @ bingham_coordinates(values, 1, entropy)[0])
 
 
 def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
@@ -320,8 +306,7 @@ def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) 
     losses = cloud**2 @ deficits
     log_ratio = (dimension - spread) / 2 - losses
     log_ratio += dimension / 2 * np.log((spread + 2 * losses) / dimension)
-    directions: Floats = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
-    return directions
+    return cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
 
 
 def envelope_spread(deficits: Floats) -> float:
@@ -332,8 +317,8 @@ def envelope_spread(deficits: Floats) -> float:
     """
     from scipy.optimize import brentq
 
-    root: float = brentq(lambda b: float(np.sum(1 / (b + 2 * deficits))) - 1, 1, deficits.size + 1)
-    return root
+    size = deficits.size
+    return float(brentq(lambda b: float(np.sum(1 / (b + 2 * deficits))) - 1, 1, size + 1))
 
 
 def checked_matrix(concentration: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, fingerprint
+from dpmodels.statistics.statistic import Statistic, additive, summed
 from dpmodels.typing import Floats, Integers, Numbers, Objects, Scalars
 
 # Bits of a half-range, up to one less: a choice. The noise fits 64 bits for any number of columns.
@@ -53,13 +53,12 @@ def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool)
     def lines(z: Floats) -> Floats:
         return np.stack([z.sum(axis=1), np.einsum("ij,ij->i", z, z), z @ z[-1]])
 
-    return box_sums("associations", 3, lines, design, lattice, count_public=count_public)
+    return box_sums("associations", lines, design, lattice, count_public=count_public)
 
 
 def box_sums(
     name: str,
-    lines: int,
-    summed: Callable[[Floats], Floats],
+    of_rows: Callable[[Floats], Floats],
     design: PrivateDesign,
     lattice: Lattice,
     *,
@@ -74,15 +73,9 @@ def box_sums(
     def of_block(block: Floats) -> Integers:
         z = np.clip(block, -limit, limit)
         z[0] = block[0] > 0
-        return summed(z).astype(np.int64)
+        return of_rows(z).astype(np.int64)
 
-    total: Objects = np.zeros((lines, lattice.columns + 1), dtype=object)
-    n_rows = 0
-    for block, count in design.blocks(of_block, lattice, count_public=count_public):
-        total = total + block
-        n_rows += count
-    facts = {**design.facts, "lattice": repr(lattice)}
-    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
+    return summed(name, of_block, design, lattice, {}, count_public)
 
 
 def centred_products(exact: Objects, centre: int) -> Scalars:
@@ -93,8 +86,7 @@ def centred_products(exact: Objects, centre: int) -> Scalars:
     It is n times the covariance, and beside it ``n x̄_j (ȳ - c)``: at most as many half-ranges as
     the noise of the sum of y that c was made of.
     """
-    products: Objects = FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
-    return products
+    return np.asarray(FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1])
 
 
 def centred_squares(exact: Objects, centres: Numbers) -> Objects:
@@ -103,10 +95,8 @@ def centred_squares(exact: Objects, centres: Numbers) -> Objects:
     That is the scatter about its mean, and beside it ``n (x̄_j - c_j)²``. Given the centres it adds
     over disjoint rows.
     """
-    squares: Objects = (
-        exact[SQUARES, 1:-1] - 2 * centres * exact[SUMS, 1:-1] + centres**2 * exact[SUMS, 0]
-    )
-    return squares
+    sums = exact[SUMS, 1:-1]
+    return np.asarray(exact[SQUARES, 1:-1] - 2 * centres * sums + centres**2 * exact[SUMS, 0])
 
 
 def product_change(adjacency: Adjacency, limit: int, centre: int) -> int:
@@ -151,8 +141,7 @@ def scatters(exact: Objects) -> Objects:
     numbers, and rounding down to integers does not increase that.
     """
     n_rows = max(int(exact[SUMS, 0]), 1)
-    scatter: Objects = (n_rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // n_rows
-    return scatter
+    return np.asarray((n_rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // n_rows)
 
 
 # Exact products of all columns, and of columns with residuals of a released fit.
@@ -169,8 +158,7 @@ def products(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> 
 
     The design and the blocks are as for :func:`dpmodels.statistics.associations.associations`.
     """
-    size = lattice.columns + 1
-    return box_sums("products", size, lambda z: z @ z.T, design, lattice, count_public=count_public)
+    return box_sums("products", lambda z: z @ z.T, design, lattice, count_public=count_public)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from math import comb
-from operator import add
 from typing import Final
 
 import numpy as np
@@ -31,7 +30,14 @@ from dpmodels.formula.values import BoundSide, Real
 from dpmodels.frames.persons import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
+from dpmodels.statistics.statistic import (
+    OverDesigns,
+    Statistic,
+    additive,
+    digest_of,
+    fingerprint,
+    total_of,
+)
 from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers, Objects, Scalars
 
 # Rows per block where no row is divided, or more of a large table: a choice, so that a processor's
@@ -251,12 +257,9 @@ def margin_counts(private: PrivateMargins, *, count_public: bool) -> Statistic:
         return np.concatenate([_margins_counted(term, codes, sizes) for term in terms])
 
     total: Integers = np.zeros(sum(cells(term, sizes) for term in terms), dtype=np.int64)
-    n_rows = 0
-    for block, count in private.blocks(counted, count_public=count_public):
-        total += block
-        n_rows += count
+    parts = private.blocks(counted, count_public=count_public)
     basis = fingerprint(private.facts, count_public=count_public)
-    return Statistic("margins", total.astype(object), n_rows, basis)
+    return total_of("margins", parts, total, basis)
 
 
 def _margins_counted(term: Term, codes: list[Codes], sizes: tuple[int, ...]) -> Integers:
@@ -448,35 +451,31 @@ def summed_by_cell(cells: Integers, parts: Integers, size: int) -> Scalars:
     return np.asarray((high.astype(object) << _HALF) + low.astype(object))
 
 
-class CellPasses(Statistic):
+class CellPasses(OverDesigns[PrivateCells]):
     """Exact counts of tables with one number each; every count is a pass over the rows.
 
     The rows are disjoint and can be read more than once.
     """
 
-    __slots__ = ("_count_public", "_private", "_units_per_row")
+    __slots__ = ("_units_per_row",)
 
     def __init__(
         self, private: tuple[PrivateCells, ...], units_per_row: int, *, count_public: bool
     ) -> None:
         facts = {**private[0].facts, "units of a row": str(units_per_row)}
-        basis = fingerprint(facts, count_public=count_public)
-        super().__init__("passes over counted rows", np.zeros(0, dtype=object), 0, basis)
-        self._private = private
+        super().__init__("passes over counted rows", private, facts, count_public=count_public)
         self._units_per_row = units_per_row
-        self._count_public = count_public
 
-    def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows; an ArgumentError names the first difference."""
-        if not isinstance(other, CellPasses):
-            return NotImplemented
-        self._require(other)
-        return self._of(self._private + other._private)
+    @property
+    def recipe(self) -> Callable[[tuple[PrivateCells, ...]], CellPasses]:
+        """A function that binds other rows, in the same units."""
+        units, public = self._units_per_row, self.count_public
+        return partial(CellPasses, units_per_row=units, count_public=public)
 
     @property
     def numbers(self) -> tuple[Real, ...]:
         """The number of each table, with the range it is clipped to."""
-        numbers = (tally.measured for tally in self._private[0].tallies)
+        numbers = (tally.measured for tally in self.designs[0].tallies)
         return tuple(number for number in numbers if number is not None)
 
     @property
@@ -488,33 +487,23 @@ class CellPasses(Statistic):
     @property
     def degree(self) -> int:
         """The highest power of the number that its parts give."""
-        return self._private[0].tallies[0].degree
+        return self.designs[0].tallies[0].degree
 
     def in_units(self, units_per_row: int) -> CellPasses:
         """Return passes over the same rows, which count so many units of each."""
-        return CellPasses(self._private, units_per_row, count_public=self._count_public)
+        return CellPasses(self.designs, units_per_row, count_public=self.count_public)
 
     def clipped(self, lower: float, upper: float) -> CellPasses:
         """Return passes over the same rows, with the number clipped to a released range."""
-        return self._of(tuple(private.clipped(lower, upper) for private in self._private))
+        return self.recipe(tuple(private.clipped(lower, upper) for private in self.designs))
 
     def cut(self, edges: tuple[Floats, ...]) -> CellPasses:
         """Return passes over the same rows, in cells with released or public edges, by table."""
-        return self._of(tuple(private.cut(edges) for private in self._private))
-
-    def counted(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
-        """Measure an additive statistic on all the rows."""
-        public = self._count_public
-        return reduce(
-            add, (measure(private, *words, count_public=public) for private in self._private)
-        )
+        return self.recipe(tuple(private.cut(edges) for private in self.designs))
 
     def cross(self) -> tuple[Objects, int]:
         """Return the parts of the rows by cell."""
-        return self.counted(counts, self._units_per_row).cross()
-
-    def _of(self, private: tuple[PrivateCells, ...]) -> CellPasses:
-        return CellPasses(private, self._units_per_row, count_public=self._count_public)
+        return self.over_rows(counts, self._units_per_row).cross()
 
 
 # Exact numbers of rows by the place of their number in its public range.
@@ -531,7 +520,6 @@ def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) ->
     """
     cells = len(edges) - 1
     inner = (edges[1:-1] - edges[0]) / (edges[-1] - edges[0])
-    total, n_rows = np.zeros(cells, dtype=np.int64), 0
 
     def counted(placed: tuple[Placed, ...]) -> Integers:
         (placement,) = placed
@@ -539,9 +527,7 @@ def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) ->
         at = np.searchsorted(inner, placement.positions[placement.cells >= 0])
         return np.bincount(at, minlength=cells)
 
-    for part, count in private.blocks(counted, count_public=count_public):
-        total += part
-        n_rows += count
+    parts = private.blocks(counted, count_public=count_public)
     facts = {**private.facts, "ends of cells": digest_of(edges)}
     basis = fingerprint(facts, count_public=count_public)
-    return Statistic("rows by place", total.astype(object), n_rows, basis)
+    return total_of("rows by place", parts, np.zeros(cells, dtype=np.int64), basis)

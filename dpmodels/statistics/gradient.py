@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +15,16 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair, exact_integers, rounded
-from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, Predictors, mean_bend
+from dpmodels.statistics.losses import Logistic, Loss, Multinomial, Poisson, Predictors, mean_bend
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.passes import Passes, person_squares
 from dpmodels.statistics.statistic import (
     Fingerprint,
-    Loss,
+    OverDesigns,
     Statistic,
     digest_of,
-    fingerprint,
     one_pass,
+    total_of,
 )
 from dpmodels.typing import Floats, Numbers, Objects
 
@@ -75,13 +74,13 @@ class GradientScore(NamedTuple):
         return scores
 
 
-class Gradients(Statistic):
+class Gradients(OverDesigns[PrivateDesign]):
     """Statistics of rows ``(z, y)`` at a parameter; each reads the rows once.
 
     The designs are disjoint joint rows (x, y) on the lattice, which can be read more than once.
     """
 
-    __slots__ = ("_lattice", "_loss", "_predictors", "count_public", "designs")
+    __slots__ = ("_loss", "_predictors", "lattice")
 
     def __init__(
         self,
@@ -97,20 +96,9 @@ class Gradients(Statistic):
             facts["offset"] = repr(predictors.known)
         if predictors.axes:
             facts["axes"] = repr(predictors.axes)
-        basis = fingerprint({**facts, "lattice": repr(lattice)}, count_public=count_public)
-        super().__init__("gradients of a loss", np.zeros(0, dtype=object), 0, basis)
-        self.designs = designs
-        self._predictors = predictors
-        self._loss = loss
-        self._lattice = lattice
-        self.count_public = count_public
-
-    def __add__(self, other: Statistic) -> Statistic:
-        """Join the gradients of disjoint rows; an ArgumentError names the first difference."""
-        if not isinstance(other, Gradients):
-            return NotImplemented
-        self._require(other)
-        return self._of(self.designs + other.designs)
+        facts["lattice"] = repr(lattice)
+        super().__init__("gradients of a loss", designs, facts, count_public=count_public)
+        self._predictors, self._loss, self.lattice = predictors, loss, lattice
 
     def cross(self) -> tuple[Objects, int]:
         """Return the exact gradient at zero."""
@@ -124,7 +112,7 @@ class Gradients(Statistic):
             Gradients,
             predictors=self._predictors,
             loss=self._loss,
-            lattice=self._lattice,
+            lattice=self.lattice,
             count_public=self.count_public,
         )
 
@@ -139,18 +127,13 @@ class Gradients(Statistic):
         """How the joint rows are brought into the ball."""
         return self.designs[0].scaling
 
-    @property
-    def lattice(self) -> Lattice:
-        """Integers of the joint rows."""
-        return self._lattice
-
     def within(self, predictors: Predictors, loss: Poisson | None = None) -> Gradients:
         """Return the same rows under other predictors, of released values and public facts.
 
         The same holds of another loss, where one is given.
         """
         public, loss_of_rows = self.count_public, self._loss if loss is None else loss
-        return Gradients(self.designs, predictors, loss_of_rows, self._lattice, count_public=public)
+        return Gradients(self.designs, predictors, loss_of_rows, self.lattice, count_public=public)
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Gradients, Gradients]:
         """Split the rows at random: each is in the first part with probability ``heads/256``.
@@ -158,15 +141,11 @@ class Gradients(Statistic):
         Rows of the other part count as incomplete.
         """
         first, second = zip(*(design.sides(heads, entropy) for design in self.designs), strict=True)
-        return self._of(first), self._of(second)
+        return self.recipe(first), self.recipe(second)
 
     def passes(self) -> Passes:
         """Return the same joint rows, for moments of their columns."""
-        return Passes(self.designs, self._lattice, count_public=self.count_public)
-
-    def _of(self, designs: tuple[PrivateDesign, ...]) -> Gradients:
-        public = self.count_public
-        return Gradients(designs, self._predictors, self._loss, self._lattice, count_public=public)
+        return Passes(self.designs, self.lattice, count_public=self.count_public)
 
     @one_pass
     def outcomes(self) -> Statistic:
@@ -195,7 +174,7 @@ class Gradients(Statistic):
         """
 
         def counted(block: Floats) -> Floats:
-            response = self._predictors.response(block, self._lattice)[block[0] > 0]
+            response = self._predictors.response(block, self.lattice)[block[0] > 0]
             return _by_cell(response, ends)
 
         basis = self.fingerprint.also({"ends": digest_of(ends)})
@@ -212,13 +191,13 @@ class Gradients(Statistic):
         assert isinstance(loss, Poisson)
 
         def counted(block: Floats) -> Floats:
-            is_inside = self._predictors.inside(block, self._lattice)
-            linear = self._predictors.linear_rows(block, self._lattice, parameter).linear[0]
+            is_inside = self._predictors.inside(block, self.lattice)
+            linear = self._predictors.linear_rows(block, self.lattice, parameter).linear[0]
             expected = loss.expected(linear)[is_inside]
-            response = self._predictors.response(block, self._lattice)[is_inside]
+            response = self._predictors.response(block, self.lattice)[is_inside]
             return np.stack([_by_cell(np.abs(response - expected), ends), _by_cell(expected, ends)])
 
-        basis = self._at(parameter, self._lattice).also({"ends": digest_of(ends)})
+        basis = self._at(parameter, self.lattice).also({"ends": digest_of(ends)})
         return self._sum("rows by deviation", counted, (2, len(ends)), basis)
 
     @one_pass
@@ -227,7 +206,7 @@ class Gradients(Statistic):
 
         `radii`, shape (cells,), increase, in units of the ball's; rows beyond all are not counted.
         """
-        edges = (radii * self._lattice.steps) ** 2
+        edges = (radii * self.lattice.steps) ** 2
 
         def counted(block: Floats) -> Floats:
             return _by_cell(self._predictors.away(block)[block[0] > 0], edges)
@@ -237,8 +216,7 @@ class Gradients(Statistic):
 
     def moments(self, lattice: Lattice) -> Statistic:
         """Sum the augmented moments of the joint rows (x, y) exactly."""
-        public = self.count_public
-        return reduce(add, (moments(x, lattice, count_public=public) for x in self.designs))
+        return self.over_rows(moments, lattice)
 
     @one_pass
     def gradient(self, parameter: Floats, lattice: Lattice) -> Statistic:
@@ -257,7 +235,7 @@ class Gradients(Statistic):
         """
 
         def summed(block: Floats) -> Floats:
-            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self.lattice, parameter)
             pulled = _times(-self._pull(linear, block), z)
             _round(pulled, lattice)
             return np.asarray(pulled.sum(axis=1))
@@ -279,12 +257,12 @@ class Gradients(Statistic):
 
         def summed(block: Floats) -> Floats:
             labels = self._predictors.labels(block)
-            linear = self._predictors.linear_rows(block, self._lattice, parameters).linear
+            linear = self._predictors.linear_rows(block, self.lattice, parameters).linear
             misses = np.rint(loss.miss(labels * linear) * MISS)
             above = np.minimum(misses - misses.min(axis=0), cap)
             return np.asarray((above * (labels != 0)).sum(axis=1))
 
-        basis = self._at(parameters, self._lattice).also({"held at": str(cap)})
+        basis = self._at(parameters, self.lattice).also({"held at": str(cap)})
         return self._sum("misses", summed, (len(parameters),), basis)
 
     @one_pass
@@ -329,12 +307,12 @@ class Gradients(Statistic):
         """
 
         def pulled(block: Floats) -> Floats:
-            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self.lattice, parameter)
             return _times(self._pull(linear, block), z)
 
         (design,) = self.designs
         exact, n_rows = person_squares(
-            design, self._lattice, pulled, lattice, places, count_public=self.count_public
+            design, self.lattice, pulled, lattice, places, count_public=self.count_public
         )
         basis = self._at(parameter, lattice)
         return Statistic("squared gradients of persons", exact, n_rows, basis)
@@ -347,7 +325,7 @@ class Gradients(Statistic):
         weight: Callable[[Floats, Floats], Floats],
     ) -> Statistic:
         def summed(block: Floats) -> Floats:
-            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self.lattice, parameter)
             return _squares(_times(weight(linear, block), z), lattice)
 
         size = self.columns
@@ -357,7 +335,7 @@ class Gradients(Statistic):
         levels, columns = loss.levels, self._predictors.columns
 
         def summed(block: Floats) -> Numbers:
-            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self.lattice, parameter)
             chances = loss.chances(linear)
             total = -_squares(_times(chances, z), lattice).reshape((levels, columns) * 2)
             for level, root in enumerate(np.sqrt(chances)):
@@ -383,9 +361,9 @@ class Gradients(Statistic):
         """Sum losses over the rows of one design, as integers that stand for floats."""
 
         def summed(block: Floats) -> Slopes:
-            z = self._predictors.read(block, self._lattice)
+            z = self._predictors.read(block, self.lattice)
             labels = self._predictors.labels(block)
-            margins = labels * (parameter @ z + self._predictors.offsets(block, self._lattice))
+            margins = labels * (parameter @ z + self._predictors.offsets(block, self.lattice))
             # Sums along lines are pairwise: their error grows with the logarithm of the rows.
             gradient = (z * -(labels * loss.slope(margins))).sum(axis=1)
             value = float(loss.value(margins)[labels != 0].sum())
@@ -422,8 +400,8 @@ class Gradients(Statistic):
         """Sum precise slopes over the rows of one design, as integers that stand for floats."""
 
         def summed(block: Floats) -> _PreciseSums:
-            z = self._predictors.read(block, self._lattice)
-            offsets = self._predictors.offsets(block, self._lattice)
+            z = self._predictors.read(block, self.lattice)
+            offsets = self._predictors.offsets(block, self.lattice)
             return precise_sums(z, self._predictors.labels(block), parameter, loss, offsets)
 
         exact, n_rows = precise_integers(
@@ -448,13 +426,13 @@ class Gradients(Statistic):
         """Return minus each row's slope in the predictors, shape (lines, rows), 1 at most."""
         if isinstance(self._loss, Multinomial):
             return self._loss.pull(linear, self._predictors.chosen(block))
-        return _pull(self._loss, self._predictors, linear, block, self._lattice)
+        return _pull(self._loss, self._predictors, linear, block, self.lattice)
 
     def _root(self, linear: Floats, block: Floats) -> Floats:
         """Return the root of each row's curvature as a share of the largest, in [0, 1]."""
         assert not isinstance(self._loss, Multinomial)
         if isinstance(self._loss, Poisson):
-            bend = self._loss.bend(linear, self._predictors.response(block, self._lattice))
+            bend = self._loss.bend(linear, self._predictors.response(block, self.lattice))
         else:
             bend = self._loss.bend(self._predictors.labels(block) * linear)
         return np.sqrt(np.minimum(bend / self._loss.smoothness, 1.0))
@@ -470,17 +448,13 @@ class Gradients(Statistic):
         shape: tuple[int, ...],
         basis: Fingerprint,
     ) -> Statistic:
-        total: Objects = np.zeros(shape, dtype=object)
-        n_rows = 0
-        for part, count in self._each(lambda block: function(block).astype(np.int64)):
-            total = total + part
-            n_rows += count
-        return Statistic(name, total, n_rows, basis)
+        parts = self._each(lambda block: function(block).astype(np.int64))
+        return total_of(name, parts, np.zeros(shape, dtype=object), basis)
 
     def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         public = self.count_public and counted
         for design in self.designs:
-            yield from design.blocks(function, self._lattice, count_public=public)
+            yield from design.blocks(function, self.lattice, count_public=public)
 
 
 class _PreciseSums(NamedTuple):

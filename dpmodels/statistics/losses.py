@@ -21,7 +21,6 @@ from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.passes import turn
-from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Flags, Floats
 
 # Beyond it in :func:`exp` powers of two leave the normal range of float64.
@@ -154,6 +153,10 @@ class Huber:
     def largest_difference(self, spread: float) -> float:
         """Return 1: a label turns at any distance."""
         return 1.0
+
+
+# A convex loss of the margin that falls with slope at most 1.
+Loss = Logistic | Huber
 
 
 @dataclass(frozen=True)

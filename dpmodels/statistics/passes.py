@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Final, NamedTuple
 
@@ -19,7 +19,14 @@ from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot
 from dpmodels.statistics.moments import numbers_by_cell
-from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint, summed
+from dpmodels.statistics.statistic import (
+    OverDesigns,
+    Statistic,
+    additive,
+    digest_of,
+    fingerprint,
+    summed,
+)
 from dpmodels.typing import Exact, Floats, Indices, Integers, Objects
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
@@ -30,62 +37,55 @@ _NORMAL_POWERS: Final = 900
 WORTH_THINNING: Final = 4
 
 
-class Passes(Statistic):
+class Passes(OverDesigns[PrivateDesign]):
     """Exact moments of transformed rows, one pass over the rows for each transform.
 
     The designs hold disjoint rows in the unit ball, which can be read more than once.
     """
 
-    __slots__ = ("_count_public", "_designs", "lattice")
+    __slots__ = ("lattice",)
 
     def __init__(
         self, designs: tuple[PrivateDesign, ...], lattice: Lattice, *, count_public: bool
     ) -> None:
         facts = {**(designs[0].facts if designs else {}), "lattice": repr(lattice)}
-        basis = fingerprint(facts, count_public=count_public)
-        super().__init__("passes over the rows", np.zeros((0, 0), dtype=object), 0, basis)
-        self._designs = designs
+        super().__init__("passes over the rows", designs, facts, count_public=count_public)
         self.lattice = lattice
-        self._count_public = count_public
 
-    def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows; an ArgumentError names the first difference."""
-        if not isinstance(other, Passes):
-            return NotImplemented
-        self._require(other)
-        designs = self._designs + other._designs
-        return Passes(designs, self.lattice, count_public=self._count_public)
+    @property
+    def recipe(self) -> Callable[[tuple[PrivateDesign, ...]], Passes]:
+        """A function that binds other rows, on the same lattice."""
+        return partial(Passes, lattice=self.lattice, count_public=self.count_public)
 
     @property
     def scaling(self) -> Scaling:
         """How the rows are brought into the ball."""
-        return self._designs[0].scaling
+        return self.designs[0].scaling
 
     @property
     def reach(self) -> Floats:
         """How far each scaled column may lie from the centre by the codebook."""
-        public, scaling = self._designs[0].public, self.scaling
+        public, scaling = self.designs[0].public, self.scaling
         ends = np.maximum(scaling.centre - public.lower, public.upper - scaling.centre)
         return np.asarray(ends / scaling.scale)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The coded terms of the rows, public."""
-        return self._designs[0].public.blocks
+        return self.designs[0].public.blocks
 
     @property
     def weighted(self) -> bool:
         """Whether rows are multiplied by the roots of weights."""
-        return any("weights" in design.facts for design in self._designs)
+        return any("weights" in design.facts for design in self.designs)
 
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""
-        designs = tuple(design.rescaled(scaling) for design in self._designs)
-        return Passes(designs, self.lattice, count_public=self._count_public)
+        return self.recipe(tuple(design.rescaled(scaling) for design in self.designs))
 
     def on(self, lattice: Lattice) -> Passes:
         """Return passes over the same rows on another lattice."""
-        return Passes(self._designs, lattice, count_public=self._count_public)
+        return Passes(self.designs, lattice, count_public=self.count_public)
 
     def thinned(self, fewest: float, entropy: Entropy, min_rows: int = 0) -> Passes:
         """Return passes over rows chosen by coins, `fewest` expected; docs/theory.md, Theorem 96.
@@ -94,44 +94,39 @@ class Passes(Statistic):
         facts, where that is no gain: fewer rows than `min_rows` or :data:`WORTH_THINNING` times as
         many, a number of rows that is not public, persons, several sources, a database, a cluster.
         """
-        can_be_thinned = self._count_public and len(self._designs) == 1
-        can_be_thinned = can_be_thinned and self._designs[0].rows.can_be_thinned
-        n_rows = self._designs[0].nrows or 0 if can_be_thinned else 0
+        can_be_thinned = self.count_public and len(self.designs) == 1
+        can_be_thinned = can_be_thinned and self.designs[0].rows.can_be_thinned
+        n_rows = self.designs[0].nrows or 0 if can_be_thinned else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < max(WORTH_THINNING * fewest, min_rows):
             return self
-        design = self._designs[0]
+        design = self.designs[0]
         design = design.of(design.rows.thinned(math.ceil(FACES * fewest / n_rows), entropy))
         design.require_passes()
-        return Passes((design,), self.lattice, count_public=True)
+        return self.recipe((design,))
 
     @property
     def reads_some(self) -> bool:
         """Whether coins choose the rows that are read."""
-        return any(design.rows.thinning is not None for design in self._designs)
+        return any(design.rows.thinning is not None for design in self.designs)
 
     def once(self) -> Passes:
         """Return passes over the same rows, which do not stay in memory, without persons."""
-        designs = tuple(design.of(design.rows.standing(1)) for design in self._designs)
-        return Passes(designs, self.lattice, count_public=self._count_public)
+        return self.recipe(tuple(design.of(design.rows.standing(1)) for design in self.designs))
 
     def recoded(self, public: Design, scaling: Scaling, lattice: Lattice) -> Passes:
         """Return passes over the same rows, coded by other columns of the same variables."""
-        designs = tuple(design.recoded(public, scaling) for design in self._designs)
-        return Passes(designs, lattice, count_public=self._count_public)
+        designs = tuple(design.recoded(public, scaling) for design in self.designs)
+        return Passes(designs, lattice, count_public=self.count_public)
 
     def remeasured(
         self, public: Design, scaling: Scaling, measure: Callable[[PrivateDesign], Statistic]
     ) -> Statistic:
         """Measure the same rows, coded by other columns of the same variables."""
-        return reduce(add, (measure(x.recoded(public, scaling)) for x in self._designs))
+        return reduce(add, (measure(x.recoded(public, scaling)) for x in self.designs))
 
     def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
-        public = self._count_public
-        statistics = (
-            measure(design, self.lattice, *words, count_public=public) for design in self._designs
-        )
-        return reduce(add, statistics)
+        return self.over_rows(measure, self.lattice, *words)
 
     def cross(self) -> tuple[Exact, int]:
         """Return the augmented moments of the rows without a transform."""
@@ -377,7 +372,9 @@ def person_totals(
         is_person = part.persons >= 0
         persons = part.persons[is_person]
         n_persons = max(n_persons, int(persons.max(initial=-1)) + 1)
-        totals = _roomy(totals, n_persons)
+        lacking = n_persons - totals.shape[1]
+        if lacking > 0:
+            totals = np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
         for total, line in zip(totals, rounded[:, is_person] * part.places[is_person], strict=True):
             np.add.at(total, persons, line)
     return totals[:, :n_persons], n_rows
@@ -434,13 +431,6 @@ def _to_integers(vectors: Floats) -> Integers:
     """Round vectors to integer steps; nan becomes 0."""
     with np.errstate(over="ignore"):
         return np.nan_to_num(np.rint(np.clip(vectors * PARTS, -MOST, MOST))).astype(np.int64)
-
-
-def _roomy(totals: Integers, persons: int) -> Integers:
-    lacking = persons - totals.shape[1]
-    if lacking <= 0:
-        return totals
-    return np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
 
 
 # Exact squares of the scores of least squares, at released parameters.

@@ -9,18 +9,10 @@ import numpy as np
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
-from dpmodels.statistics import statistic
+from dpmodels.statistics import passes
 from dpmodels.statistics.gradient import GradientScore
 from dpmodels.statistics.moments import cells_of, numbers_by_cell
-from dpmodels.statistics.passes import (
-    PARTS,
-    Score,
-    Turn,
-    person_totals,
-    squares_of_totals,
-    turn,
-    two_words,
-)
+from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint, summed
 from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
@@ -41,7 +33,7 @@ class ColumnPowers(NamedTuple):
     middle: Floats
 
 
-@statistic.additive
+@additive
 def power_sums(
     design: PrivateDesign,
     lattice: Lattice,
@@ -49,7 +41,7 @@ def power_sums(
     finer: Lattice,
     *,
     count_public: bool,
-) -> statistic.Statistic:
+) -> Statistic:
     """Sum ``(w 2**bits, w q)`` over rows of weight w, q the row's powers on the lattice `finer`.
 
     The integers of a row are a function of public facts and that row alone, the first at most
@@ -79,8 +71,8 @@ def power_sums(
             count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(norms))
         return np.append(count.sum(), q @ np.ones_like(root)).astype(np.int64)
 
-    words = {"powers": statistic.digest_of(np.stack(powers))}
-    return statistic.summed("sums of powers", of_block, design, lattice, words, count_public)
+    words = {"powers": digest_of(np.stack(powers))}
+    return summed("sums of powers", of_block, design, lattice, words, count_public)
 
 
 def _powers(rows: Floats, scale: Floats | float, powers: ColumnPowers) -> Floats:
@@ -116,7 +108,7 @@ def _longer(rows: Floats, radius: float) -> tuple[Indices, Floats]:
     return long, np.maximum(_norms(rows[:, long]), radius)
 
 
-@statistic.additive
+@additive
 def score_moments(
     design: PrivateDesign,
     lattice: Lattice,
@@ -124,7 +116,7 @@ def score_moments(
     finer: Lattice,
     *,
     count_public: bool,
-) -> statistic.Statistic:
+) -> Statistic:
     """Sum ``v vᵀ`` over complete rows exactly, v a row's score coordinates on the lattice `finer`.
 
     `transform`, T of shape (columns + 1, columns + 1), is finite and a function of released values
@@ -136,17 +128,17 @@ def score_moments(
     Sensitivity, in Frobenius norm and units of the squared radius: 1 for a row more, √2 for a row
     replaced, as the inner product of two squares is not negative.
     """
-    matrix = turn(transform, lattice, lattice.bits)
+    matrix = passes.turn(transform, lattice, lattice.bits)
 
     def of_block(block: Floats) -> Integers:
         rows = _held(block, matrix, lattice, finer)
         return np.asarray((rows @ rows.T).astype(np.int64))
 
-    words = {"transform": statistic.digest_of(transform)}
-    return statistic.summed("moments of scores", of_block, design, lattice, words, count_public)
+    words = {"transform": digest_of(transform)}
+    return summed("moments of scores", of_block, design, lattice, words, count_public)
 
 
-@statistic.additive
+@additive
 def residual_sizes(
     design: PrivateDesign,
     lattice: Lattice,
@@ -154,7 +146,7 @@ def residual_sizes(
     finer: Lattice,
     *,
     count_public: bool,
-) -> statistic.Statistic:
+) -> Statistic:
     """Sum ``|v_e| v_t`` over complete rows exactly, v a row's score coordinates ``(v_t, v_e)``.
 
     See :func:`score_moments` for v and `transform`. Both parts of v have a squared norm of at most
@@ -162,17 +154,17 @@ def residual_sizes(
     half the squared radius. L2 sensitivity, in units of the squared radius: ½ for a row more, 1 for
     a row replaced.
     """
-    matrix = turn(transform, lattice, lattice.bits)
+    matrix = passes.turn(transform, lattice, lattice.bits)
 
     def of_block(block: Floats) -> Integers:
         rows = _held(block, matrix, lattice, finer)
         return np.asarray((rows[:-1] @ np.abs(rows[-1])).astype(np.int64))
 
-    words = {"transform": statistic.digest_of(transform)}
-    return statistic.summed("sizes of residuals", of_block, design, lattice, words, count_public)
+    words = {"transform": digest_of(transform)}
+    return summed("sizes of residuals", of_block, design, lattice, words, count_public)
 
 
-@statistic.additive
+@additive
 def score_lengths(
     design: PrivateDesign,
     lattice: Lattice,
@@ -181,7 +173,7 @@ def score_lengths(
     residuals: tuple[float, ...],
     *,
     count_public: bool,
-) -> statistic.Statistic:
+) -> Statistic:
     """Count complete rows by the length of ``t``, and by e and its sign, ``(t, e) = T (1, x)``.
 
     `transform` is as for :func:`score_moments`; `lengths` and `residuals` are limits of cells, the
@@ -190,7 +182,7 @@ def score_lengths(
     adds 1 to one cell by length and to one by residual: the L2 sensitivity is 2 when a row is
     replaced, √2 when it is added or removed.
     """
-    matrix = turn(transform, lattice, lattice.bits)
+    matrix = passes.turn(transform, lattice, lattice.bits)
 
     def counted(block: Floats) -> Integers:
         complete = block[0] > 0
@@ -204,11 +196,9 @@ def score_lengths(
     words = {
         "lengths": str(lengths),
         "residuals": str(residuals),
-        "transform": statistic.digest_of(transform),
+        "transform": digest_of(transform),
     }
-    return statistic.summed(
-        "rows by the length of scores", counted, design, lattice, words, count_public
-    )
+    return summed("rows by the length of scores", counted, design, lattice, words, count_public)
 
 
 def _norms(rows: Floats) -> Floats:
@@ -221,7 +211,7 @@ def _norms(rows: Floats) -> Floats:
     return np.asarray(np.ldexp(lengths(np.ldexp(rows, -halvings)), halvings))
 
 
-def _held(block: Floats, matrix: Turn, lattice: Lattice, finer: Lattice) -> Floats:
+def _held(block: Floats, matrix: passes.Turn, lattice: Lattice, finer: Lattice) -> Floats:
     """Return rows in score coordinates on the lattice, shape (columns + 1, rows).
 
     The product is exact; what follows is one correctly rounded operation on each number, and the
@@ -244,7 +234,7 @@ def _empty(rows: Floats, complete: Flags) -> None:
         rows[:, ~complete] = 0.0
 
 
-class UnitScores(statistic.Statistic):
+class UnitScores(Statistic):
     """The score of each unit of capped rows, times the root of its stratum's factor.
 
     A unit's score is the sum over its places of those of its rows, over the number of places that
@@ -258,21 +248,23 @@ class UnitScores(statistic.Statistic):
         self,
         design: PrivateDesign,
         lattice: Lattice,
-        score: Score | GradientScore,
+        score: passes.Score | GradientScore,
         n_places: int,
         *,
         count_public: bool,
     ) -> None:
-        basis = statistic.fingerprint(design.facts, count_public=count_public)
+        basis = fingerprint(design.facts, count_public=count_public)
         basis = basis.also({"score": score.digest})
         size, words = len(score.regressors), 1 + (lattice.bits > MAX_BITS)
-        vectors = score.function(lattice) if words == 1 else two_words(score.function(lattice))
-        integers, n_rows = person_totals(
+        vectors = (
+            score.function(lattice) if words == 1 else passes.two_words(score.function(lattice))
+        )
+        integers, n_rows = passes.person_totals(
             design, lattice, vectors, size * words, count_public=count_public
         )
         totals = integers[:size].astype(np.float64)
         if words == 2:
-            totals += integers[size:] / PARTS
+            totals += integers[size:] / passes.PARTS
         super().__init__("scores of units", np.zeros(0, dtype=object), n_rows, basis)
         sampled, strata = design.rows.terms.sampled, design.rows.unit_strata()
         assert sampled is not None
@@ -280,7 +272,7 @@ class UnitScores(statistic.Statistic):
         roots /= roots.max()
         self.factors = roots[strata] if sampled.factors else np.ones(len(strata))
         scores = np.zeros((len(totals), len(strata)))
-        scores[:, : totals.shape[1]] = totals / (PARTS * n_places)
+        scores[:, : totals.shape[1]] = totals / (passes.PARTS * n_places)
         self._scores, self._strata = scores * self.factors, strata
 
     def by_length(self, limits: Floats) -> Numbers:
@@ -307,4 +299,6 @@ class UnitScores(statistic.Statistic):
         if len(marks) > 1:
             size = math.floor(marks[1] * finer.radius)
             lines.extend((self._strata == np.arange(levels)[:, None]) * size)
-        return squares_of_totals(self._scores / longest, finer, np.stack(lines).astype(np.int64))
+        return passes.squares_of_totals(
+            self._scores / longest, finer, np.stack(lines).astype(np.int64)
+        )

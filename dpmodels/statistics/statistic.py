@@ -8,13 +8,13 @@ release, so that one distributed computation measures them all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce, update_wrapper
 from hashlib import sha256
 from itertools import zip_longest
 from operator import add
-from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.double_double import Pair
-from dpmodels.typing import Exact, Floats, Integers, Numbers, Scalars
+from dpmodels.typing import Exact, Integers, Numbers, Scalars
 
 # Characters of a statement that an error shows: a choice.
 WIDTH = 200
@@ -163,15 +162,22 @@ def summed(
     `words` are the public facts that it depends on, besides those of the design and the lattice.
     The function takes blocks, `with_norms` the squared norms of their rows too.
     """
-    empty, n_rows = np.zeros((lattice.columns + 1, 0)), 0
+    empty = np.zeros((lattice.columns + 1, 0))
     total: Numbers = counted(empty, *[empty[0]] * with_norms).astype(object)
-    for part, count in design.blocks(
-        counted, lattice, count_public=count_public, with_norms=with_norms
-    ):
-        total = total + part
-        n_rows += count
+    parts = design.blocks(counted, lattice, count_public=count_public, with_norms=with_norms)
     facts = {**design.facts, "lattice": repr(lattice), **words}
-    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
+    return total_of(name, parts, total, fingerprint(facts, count_public=count_public))
+
+
+def total_of(
+    name: str, parts: Iterable[tuple[Numbers, int]], total: Numbers, basis: Fingerprint
+) -> Statistic:
+    """Add parts of the rows, each with its number of rows, to `total`, in place."""
+    n_rows = 0
+    for part, count in parts:
+        total += part
+        n_rows += count
+    return Statistic(name, total.astype(object), n_rows, basis)
 
 
 Kind = TypeVar("Kind", bound="Statistic")
@@ -182,52 +188,6 @@ def measured_as(kind: type[Kind], statistic: Statistic, name: str) -> Kind:
     if not isinstance(statistic, kind):
         raise ArgumentError(f"statistic= holds {name}; expected what measure() returned")
     return statistic
-
-
-class Loss(Protocol):
-    """A convex loss of the margin that falls with slope at most 1."""
-
-    @property
-    def name(self) -> str:
-        """The loss in a word."""
-
-    @property
-    def length(self) -> float:
-        """Longest gradient of a row, in units of the loss's."""
-
-    @property
-    def smoothness(self) -> float:
-        """Largest curvature of a row."""
-
-    @property
-    def bell(self) -> bool:
-        """Whether a row of slope q, whatever its length, bends by at most ``q (1 - q)``."""
-
-    @property
-    def path(self) -> tuple[Loss, ...]:
-        """Losses ever closer to this one, which is the last: the first is easy to minimise."""
-
-    def value(self, margins: Floats) -> Floats:
-        """Return the loss."""
-
-    def slope(self, margins: Floats) -> Floats:
-        """Return how steeply the loss falls, in [0, 1]."""
-
-    def precise_slope(self, margins: Pair) -> Pair:
-        """Return how steeply the loss falls with an error below 2**-77."""
-
-    def bend(self, margins: Floats) -> Floats:
-        """Return the curvature, in [0, smoothness]."""
-
-    @property
-    def score(self) -> str:
-        """What :meth:`miss` is called."""
-
-    def miss(self, margins: Floats) -> Floats:
-        """Return the prediction error of each row, in [0, 1]; 0 is best."""
-
-    def largest_difference(self, spread: float) -> float:
-        """Bound the difference of misses at margins that differ by at most `spread`."""
 
 
 Private = PrivateDesign | PrivateCells | PrivateLevels | PrivateMargins
@@ -326,26 +286,38 @@ def _with_options(
     return measure(private, *args, **kwargs)
 
 
-class OverRows(Protocol):
-    """A statistic that reads rows again and again, by methods."""
+class OverDesigns(Statistic, Generic[Rows]):
+    """A statistic of disjoint rows that can be read again and again, by methods."""
+
+    __slots__ = ("count_public", "designs")
+
+    def __init__(
+        self, name: str, designs: tuple[Rows, ...], facts: Mapping[str, str], *, count_public: bool
+    ) -> None:
+        basis = fingerprint(facts, count_public=count_public)
+        super().__init__(name, np.zeros(0, dtype=object), 0, basis)
+        self.designs: tuple[Rows, ...] = designs
+        self.count_public = count_public
+
+    def __add__(self, other: Statistic) -> Statistic:
+        """Join statistics of disjoint rows; an ArgumentError names the first difference."""
+        if not isinstance(other, OverDesigns):
+            return NotImplemented
+        self._require(other)
+        return self.recipe(self.designs + other.designs)
 
     @property
-    def designs(self) -> tuple[PrivateDesign, ...]:
-        """Disjoint rows."""
-        ...
-
-    @property
-    def count_public(self) -> bool:
-        """Whether progress may show how many rows there are."""
-        ...
-
-    @property
-    def recipe(self) -> Callable[[tuple[PrivateDesign, ...]], object]:
+    def recipe(self) -> Callable[[tuple[Rows, ...]], Statistic]:
         """A function, made of public facts and released values, that binds other rows."""
-        ...
+        raise NotImplementedError
+
+    def over_rows(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
+        """Measure an additive statistic on all the rows."""
+        public = self.count_public
+        return reduce(add, (measure(x, *words, count_public=public) for x in self.designs))
 
 
-Own = TypeVar("Own", bound=OverRows)
+Own = TypeVar("Own", bound=OverDesigns[PrivateDesign])
 
 
 def one_pass(

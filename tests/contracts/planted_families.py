@@ -63,7 +63,7 @@ def the_noise_of_counts_is_halved(patch: pytest.MonkeyPatch) -> None:
 
 
 def each_round_takes_the_whole_budget(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ranges, "_share", lambda guarantee, share: guarantee)
+    patch.setattr(ranges, "part_without_delta", lambda guarantee, share: guarantee)
 
 
 def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:

@@ -198,8 +198,8 @@ def eps_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_trace_is_capped_at_a_tenth(patch: pytest.MonkeyPatch) -> None:
-    original = gauss.trace_cap
-    patch.setattr(gauss, "trace_cap", lambda facts, rows: 0.1 * (original(facts, rows) or rows))
+    original = add_noise.trace_cap
+    patch.setattr(add_noise, "trace_cap", lambda facts, rows: 0.1 * (original(facts, rows) or rows))
 
 
 def no_noise_is_no_matter(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpmodels.frames import to_float
-from dpmodels.mechanisms.covariance import gauss
+from dpmodels.mechanisms import measures
 from dpmodels.noise.lattice import to_lattice
 from dpmodels.statistics import Statistic, moments
 
@@ -80,7 +80,7 @@ def sums_are_dropped_at_the_carry(patch: pytest.MonkeyPatch) -> None:
                 pending = pending * 0
         return Statistic("dropped", pending, rows)
 
-    patch.setattr(gauss, "moments", dropped)
+    patch.setattr(measures, "moments", dropped)
 
 
 def a_level_of_clipped_rows_forgets_a_band(patch: pytest.MonkeyPatch) -> None:
@@ -102,4 +102,4 @@ def an_empty_sum_is_warned_of(patch: pytest.MonkeyPatch) -> None:
             warnings.warn("there is no complete row", stacklevel=2)
         return statistic
 
-    patch.setattr(gauss, "moments", warning)
+    patch.setattr(measures, "moments", warning)

@@ -69,7 +69,7 @@ def test_neighbours_are_no_farther_than_charged_in_either_round(guarantee, relat
         table = {"y": [row[0] for row in rows], "g": [row[1] for row in rows]}
         statistic, plan = measured(table, guarantee, relation, formula)
         ends = np.array([0.0, 1.0, 8.0, 2_500.0])
-        cells = statistic.counted(place_counts, ends).cross()[0] * plan.first.units_per_row
+        cells = statistic.over_rows(place_counts, ends).cross()[0] * plan.first.units_per_row
         return cells, statistic.clipped(1.0, 1.5).cross()[0], plan
 
     base = [(0, "u"), (3, "v")]
@@ -98,7 +98,7 @@ def test_the_numbers_by_cell_have_the_noise_that_is_charged(guarantee, monkeypat
     noises = []
 
     def kept(ends, counts, noise, *rest):
-        noises.append(counts - statistic.counted(place_counts, ends).cross()[0].astype(float))
+        noises.append(counts - statistic.over_rows(place_counts, ends).cross()[0].astype(float))
         return found_range(ends, counts, noise, *rest)
 
     monkeypatch.setattr("dpmodels.mechanisms.counts.ranges.found_range", kept)

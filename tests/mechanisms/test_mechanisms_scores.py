@@ -538,7 +538,7 @@ def test_powers_are_those_of_operations_one_after_another(weights):
     for half in (ranges.half, ranges.half / 40):
         powers = replace(ranges, half=half).powers
         finer = choose_lattice(len(powers.column), plan.scales["powers"])
-        (design,) = passes._designs
+        (design,) = passes.designs
         expected = sum(
             _powers(block, powers, plan.lattice, finer, design.scaling.row_norm)
             for block, _ in design.blocks(np.array, plan.lattice, count_public=True)

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, logsumexp
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import tuning as tuned_module
-from dpmodels.mechanisms.protocol import RegressionFacts, RegressionPlan, hand_over, passes
+from dpmodels.mechanisms.protocol import RegressionFacts, RegressionPlan, coefficient_terms, passes
 from dpmodels.mechanisms.regression import Objective, Output
 from dpmodels.mechanisms.tuning import Tuned, in_codebook, spread
 from dpmodels.models.linear import linear
@@ -31,7 +31,7 @@ from dpmodels.privacy import (
     total_eps,
     total_rho,
 )
-from dpmodels.released import MechanismInfo
+from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.request import Request
 from dpmodels.statistics.gradient import MISS
 from dpmodels.statistics.losses import Huber, Logistic, Poisson
@@ -87,8 +87,9 @@ class Known:
         return RegressionPlan(guarantee, (event,), facts, {"ridge": 1.0})
 
     def release(self, statistic, plan, entropy):
-        point = np.array(self.point)
-        return hand_over(self.info, plan, statistic, coefficients=point, coefficient_sd=math.nan)
+        nothing = {"gradient": None, "gradient_sd": math.nan, "curvature": None}
+        terms = {**coefficient_terms(self.info, plan, statistic), "coefficient_sd": math.nan}
+        return CoefficientsRelease(coefficients=np.array(self.point), **nothing, **terms)
 
 
 # Candidates that are far apart, and two that are alike.

@@ -87,7 +87,7 @@ def test_passes_over_disjoint_rows_join():
     pair = first + two
     for joint, value in ((pair, combined), (pair.clipped(0, 2), combined.clipped(0, 2))):
         assert joint.cross()[0].tolist() == value.cross()[0].tolist()
-        assert joint.counted(place_counts, ENDS).cross()[1] == 40
+        assert joint.over_rows(place_counts, ENDS).cross()[1] == 40
     cell_passes = CellPasses((bound(rows),), 2**21, count_public=True)
     with pytest.raises(ArgumentError, match="units of a row"):
         first + cell_passes

@@ -34,7 +34,7 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import ROUND_DOWN
+from dpmodels.mechanisms.add_noise import ROUND_DOWN, part_without_delta
 from dpmodels.mechanisms.count_noise import (
     gaussian_plan,
     gaussian_sums,
@@ -52,7 +52,8 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
 from dpmodels.postprocess import ranges, spreads
 from dpmodels.postprocess.ranges import found_range
-from dpmodels.privacy import ZCDP, Guarantee, PureDP
+from dpmodels.postprocess.spreads import Column, complete_rows
+from dpmodels.privacy import ZCDP, Guarantee, LaplaceEvent, PureDP
 from dpmodels.privacy.compose import divide
 from dpmodels.released import CellsRelease, CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -107,9 +108,7 @@ class Ranges:
         """Count in public cells, then in cells that are cut by what came out."""
         if not isinstance(statistic, CellPasses) or plan.first is None:
             raise ArgumentError("statistic= holds counts; expected what measure() returned")
-        columns = [
-            spreads.Column(number.lower, number.upper, number.step) for number in statistic.numbers
-        ]
+        columns = [Column(number.lower, number.upper, number.step) for number in statistic.numbers]
         ends = [spreads.first_cells(column) for column in columns]
         first, n_rows = _counted(statistic, ends, plan.first, entropy)
         counts_by_column = np.split(first, np.cumsum([len(edges) for edges in ends])[:-1])
@@ -118,7 +117,7 @@ class Ranges:
         finer = []
         for column, edges, counts in zip(columns, ends, counts_by_column, strict=True):
             cells = spreads.CellCounts(edges, counts[:-1], noise)
-            number = spreads.complete_rows(counts, public_rows)
+            number = complete_rows(counts, public_rows)
             finer.append(spreads.next_cells(cells, number, column, plan.noise_sd))
         second, n_rows = _counted(statistic, finer, plan, entropy)
         return CellsRelease(
@@ -234,7 +233,7 @@ class Rounds:
     passes: ClassVar[str] = "many"
     shares: tuple[float, ...] = (RANGE_SHARE,)
 
-    def plan(self, facts: CountFacts, guarantee: privacy.Guarantee) -> CountPlan:
+    def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Divide a budget between the rounds and calibrate their noise.
 
         ArgumentError if these are not means or variances of one number. BudgetError if the noise is
@@ -249,7 +248,7 @@ class Rounds:
             first = _cells_plan(facts, guarantee, self.shares[0])
         else:
             sums = gaussian_sums if isinstance(guarantee, privacy.ZCDP) else laplace_sums
-            part = _share(guarantee, self.shares[0])
+            part = part_without_delta(guarantee, self.shares[0])
             # Of rows in the inner part less a multiple of the others.
             moved = float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
             first = sums(facts, part, moved)
@@ -293,7 +292,7 @@ class Rounds:
         if not number.lower < number.upper or not _inner_rows(statistic, plan, entropy) > 0:
             return None, look
         cells, n_rows = _cell_counts(statistic, plan, count, entropy)
-        column = spreads.Column(number.lower, number.upper, 0.0)
+        column = Column(number.lower, number.upper, 0.0)
         apart = n_rows - spreads.rows_at_anchor(cells, column) - math.sqrt(2) * cells.noise.sd
         share = _draw_share(plan, max(apart, 1.0), most, _power(statistic))
         eps = _draw_eps(plan.guarantee, share)
@@ -304,9 +303,7 @@ class Rounds:
         return _held_in_window(windows, window, cells, hidden), look + count + share
 
 
-def range_shares(
-    facts: CountFacts, guarantee: privacy.Guarantee, n_rows: int
-) -> tuple[float, ...] | None:
+def range_shares(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> tuple[float, ...] | None:
     """Return the shares of the budget for a range; None where there are too few rows for one."""
     noise_sd = _cells_plan(facts, guarantee, 1.0).noise_sd
     power = 2 if isinstance(guarantee, privacy.ZCDP) else 1
@@ -316,33 +313,23 @@ def range_shares(
     return (LOOK, share, DRAWN) if share <= MOST_SHARE else None
 
 
-def _share(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
-    match guarantee:
-        case privacy.ZCDP(rho):
-            return privacy.ZCDP(share * rho)
-        case privacy.PureDP(eps) | privacy.ApproxDP(eps, _):
-            return privacy.PureDP(share * eps)
-
-
-def _cells_plan(facts: CountFacts, guarantee: privacy.Guarantee, share: float) -> CountPlan:
+def _cells_plan(facts: CountFacts, guarantee: Guarantee, share: float) -> CountPlan:
     calibrated = gaussian_plan if isinstance(guarantee, privacy.ZCDP) else laplace_plan
-    return calibrated(replace(facts, divided=False), _share(guarantee, share))
+    return calibrated(replace(facts, divided=False), part_without_delta(guarantee, share))
 
 
-def _parts_plan(facts: CountFacts, guarantee: privacy.Guarantee, spent: float) -> CountPlan:
+def _parts_plan(facts: CountFacts, guarantee: Guarantee, spent: float) -> CountPlan:
     """Calibrate the noise of the parts to what a search has left of the budget."""
     calibrated = gaussian_plan if isinstance(guarantee, privacy.ZCDP) else laplace_plan
     if one_mean(facts) and calibrated is laplace_plan:
         calibrated = paired_plan
-    return calibrated(facts, _share(guarantee, 1 - spent))
+    return calibrated(facts, part_without_delta(guarantee, 1 - spent))
 
 
 def _as_one(events: tuple[privacy.Event, ...]) -> tuple[privacy.Event, ...]:
     """Return Laplace events of the same sum of eps as one, which no draw before it exceeds."""
     return tuple(
-        privacy.LaplaceEvent(event.multiplier / event.count)
-        if isinstance(event, privacy.LaplaceEvent)
-        else event
+        LaplaceEvent(event.multiplier / event.count) if isinstance(event, LaplaceEvent) else event
         for event in events
     )
 
@@ -354,7 +341,7 @@ def _inner_rows(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> flo
     anchor = ranges.anchor_of(number.lower, number.upper)
     inner = [anchor + (end - anchor) / INNER for end in (number.lower, number.upper)]
     edges = np.unique([number.lower, *inner, number.upper])
-    cells, _ = statistic.counted(place_counts, edges).cross()
+    cells, _ = statistic.over_rows(place_counts, edges).cross()
     weights = [1 if inner[0] <= end <= inner[1] else -TIMES for end in (edges[1:] + edges[:-1]) / 2]
     exact = np.array([sum(w * count for w, count in zip(weights, cells.tolist(), strict=True))])
     noisy, _ = noised_units(first, exact, entropy)
@@ -367,24 +354,22 @@ def _cell_counts(
     """Release the numbers of rows by cell, for a share of the budget, and of complete rows."""
     number = statistic.measured
     cells_plan = _cells_plan(plan.facts, plan.guarantee, share)
-    ends = spreads.first_cells(spreads.Column(number.lower, number.upper, 0.0))
-    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    ends = spreads.first_cells(Column(number.lower, number.upper, 0.0))
+    exact, n_rows = statistic.over_rows(place_counts, ends).cross()
     values, law = noised_units(cells_plan, np.append(exact, n_rows - exact.sum()), entropy)
     cells = spreads.CellCounts(
         ends, values[:-1], ranges.CellNoise(law, cells_plan.noise_sd, spreads.SELDOM)
     )
-    return cells, spreads.complete_rows(
-        values, float(n_rows) if plan.facts.adjacency.n_public else None
-    )
+    return cells, complete_rows(values, float(n_rows) if plan.facts.adjacency.n_public else None)
 
 
 def _power(statistic: CellPasses) -> int:
     return max(statistic.degree // 2, 1)
 
 
-def _draw_eps(guarantee: privacy.Guarantee, share: float) -> float:
+def _draw_eps(guarantee: Guarantee, share: float) -> float:
     """Return the range of the privacy losses of a draw that costs a share of the budget."""
-    match _share(guarantee, share):
+    match part_without_delta(guarantee, share):
         case privacy.ZCDP(rho):
             return privacy.gaussian_to_bounded_range(1 / math.sqrt(2 * rho)) * ROUND_DOWN
         case privacy.PureDP(eps) | privacy.ApproxDP(eps, _):
@@ -400,7 +385,7 @@ def _draw_share(plan: CountPlan, apart: float, most: float, power: int) -> float
 
 def _drawn(statistic: CellPasses, windows: ranges.Windows, eps: float, entropy: Entropy) -> int:
     """Draw a window, with a privacy loss in an interval of length `eps` for one row."""
-    exact, _ = statistic.counted(place_counts, windows.edges).cross()
+    exact, _ = statistic.over_rows(place_counts, windows.edges).cross()
     costs = np.rint(windows.costs * (COST_STEPS / eps)).astype(np.int64).astype(object)
     levels = windows.outside(exact) * COST_STEPS + costs
     return draw_finite(levels, Fraction(eps) / COST_STEPS, entropy)
@@ -414,7 +399,7 @@ def _held_in_window(
     # Far from zero floating-point numbers may be too coarse for a window.
     if window == 0 or not high - low > COARSE * max(abs(low), abs(high)):
         return None
-    low, high = spreads.rounded_range(low, high, spreads.Column(windows.lower, windows.upper, 0.0))
+    low, high = spreads.rounded_range(low, high, Column(windows.lower, windows.upper, 0.0))
     limits = ranges.held_in(cells.ends, cells.counts, cells.noise, low, high)
     share = hidden / max(float(cells.counts.sum()), 1.0)
     anchor = ranges.anchor_of(windows.lower, windows.upper)
@@ -437,7 +422,7 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     if first is None or not number.lower < number.upper:
         return None
     ends = ranges.range_cells(number.lower, number.upper)
-    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    exact, n_rows = statistic.over_rows(place_counts, ends).cross()
     cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
     noise = ranges.CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
@@ -446,7 +431,7 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     counts = spreads.CellCounts(ends, cells.values, noise)
     if found is not None:
         return ranges.held_in(ends, cells.values, noise, found.lower, found.upper)
-    column = spreads.Column(number.lower, number.upper, 0.0)
+    column = Column(number.lower, number.upper, 0.0)
     n_complete = float(cells.values.sum())
     bounds = spreads.bounds_beside_anchor(counts, n_complete, column)
     return bounds and ranges.held_in(ends, cells.values, noise, *bounds)

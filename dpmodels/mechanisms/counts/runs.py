@@ -182,8 +182,7 @@ def _counted(halves: Halves, cells: Numbers, plan: CountPlan, entropy: Entropy) 
 
 def _parts(nodes: Integers, levels: int) -> Integers:
     """Return the nodes so many levels below."""
-    parts: Integers = ((nodes[:, None] << levels) + np.arange(1 << levels)).ravel()
-    return parts
+    return np.asarray(((nodes[:, None] << levels) + np.arange(1 << levels)).ravel())
 
 
 def _costing(plan: CountPlan, levels: int) -> CountPlan:

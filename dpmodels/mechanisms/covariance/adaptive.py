@@ -52,7 +52,6 @@ from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_LAPLACE,
     SMALLEST_SCALE,
-    CountNoise,
     Law,
     NoisyMoments,
     eigenvalue_scale,
@@ -68,7 +67,7 @@ from dpmodels.mechanisms.add_noise import (
     recombined,
     trace_cap,
 )
-from dpmodels.mechanisms.clipping_shells import accumulated, shell_noise, shells
+from dpmodels.mechanisms.clipping_shells import accumulated, likely_cap, shell_noise, shells
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -173,9 +172,7 @@ class Adaptive:
                 exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION
             )
             noisy = clipping_shells.noised_shells(exact, level, plan, entropy)
-            return accumulate(
-                noisy, self.denoise, clipping_shells.likely_cap(trace, cap, level, plan)
-            )
+            return accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
 
         estimator = None if self.denoise is None else inside
         return released_inside(self.info, statistic, plan, entropy, estimator)
@@ -402,10 +399,21 @@ class AdaptivePure:
         shares = (first, *((1 - first) * share for share in fractions))
         counting, of_trace, searching, of_matrix = laplace_multipliers(guarantee, shares)
         count = laplace_count(facts, 1 / (counting * ROUND_UP))
-        lattice = _lattice(facts, count, of_trace, searching, of_matrix)
+        alone = absolute_sensitivity(facts.adjacency, facts.columns, MomentWeights(0.0, 0.0))
+        search = max(
+            clipping_shells.sparse_scales(1 / searching, monotone=not facts.adjacency.n_public)
+        )
+        total = float(np.nan_to_num(count.total))
+        widest = max(count.rows, total, of_trace, search, 2 * of_matrix * alone)
+        bits = choose_lattice(facts.columns, ROOM * widest).bits
+        lattice = Lattice(min(bits, clipping_shells.MOST_BITS), facts.columns)
         scales = clipping_shells.reach_scales(facts.adjacency, 1 / searching, lattice)
         scales[clipping_shells.TRACE] = _steps(of_trace, lattice)
-        scales |= _adaptive_pure_matrix_scales(facts, lattice, of_matrix)
+        # Of one release of a matrix, and of halves for it and its eigenvalues.
+        full, half = (_steps(factor * alone, lattice) for factor in (of_matrix, 2 * of_matrix))
+        values = eigenvalue_scale(facts.adjacency, lattice, 2 * of_matrix, 1, SMALLEST_LAPLACE)
+        scales |= {DIAGONAL: full, OFF: full, HALF_DIAGONAL: half, HALF_OFF: half}
+        scales[EIGENVALUES] = values
         mean = _steps(count.total, lattice) if facts.centred else math.nan
         steps = MomentNoise(_steps(count.rows, lattice), mean, math.nan, math.nan)
         # Two halves of a pure budget are no Laplace release, but as private as one.
@@ -426,7 +434,7 @@ class AdaptivePure:
             level = clipping_shells.clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
             noisy = noised_symmetric(exact[level, 1:, 1:], scale, scale, entropy, LAPLACE) / unit
-            trace_bound = clipping_shells.likely_cap(trace, cap, level, plan, LAPLACE)
+            trace_bound = likely_cap(trace, cap, level, plan, LAPLACE)
             return denoise(noisy, LAPLACE.sd * scale / unit, self.denoise, trace_bound)
 
         estimator = None if self.denoise is None else inside
@@ -436,34 +444,6 @@ class AdaptivePure:
 def _steps(scale: float, lattice: Lattice) -> float:
     """Return a scale, given in squared units of the ball, in lattice steps squared."""
     return max(scale * lattice.radius**2 * ROUND_UP, SMALLEST_LAPLACE)
-
-
-def _alone(facts: Facts) -> float:
-    """Return the L1 sensitivity of the second moment on and above the diagonal."""
-    return absolute_sensitivity(facts.adjacency, facts.columns, MomentWeights(0.0, 0.0))
-
-
-def _lattice(
-    facts: Facts, count: CountNoise, trace: float, search: float, matrix: float
-) -> Lattice:
-    searching = max(
-        clipping_shells.sparse_scales(1 / search, monotone=not facts.adjacency.n_public)
-    )
-    total = float(np.nan_to_num(count.total))
-    widest = max(count.rows, total, trace, searching, 2 * matrix * _alone(facts))
-    bits = choose_lattice(facts.columns, ROOM * widest).bits
-    return Lattice(min(bits, clipping_shells.MOST_BITS), facts.columns)
-
-
-def _adaptive_pure_matrix_scales(
-    facts: Facts, lattice: Lattice, multiplier: float
-) -> dict[str, float]:
-    """Return the noise of one release of a matrix, and of halves for it and its eigenvalues."""
-    full, half = (
-        _steps(factor * _alone(facts), lattice) for factor in (multiplier, 2 * multiplier)
-    )
-    values = eigenvalue_scale(facts.adjacency, lattice, 2 * multiplier, 1, SMALLEST_LAPLACE)
-    return {DIAGONAL: full, OFF: full, HALF_DIAGONAL: half, HALF_OFF: half, EIGENVALUES: values}
 
 
 @dataclass(frozen=True)

@@ -36,31 +36,36 @@ from dpmodels.arguments import boolean
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import (
-    LAPLACE,
-    ROUND_UP,
-    SMALLEST_SCALE,
-    gaussian_scales,
-    hand_over,
-    laplace_multipliers,
-    laplace_scales,
-    lattice_for,
-    noised_moments,
-    trace_cap,
-)
 from dpmodels.mechanisms.clipping_shells import FOURTH, TAIL_SHARES, fourth_scale, tails_about_mean
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.denoise import nearest_psd
-from dpmodels.privacy import ApproxDP, GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity, moments
 from dpmodels.statistics.statistic import measured_as
 
 
+class _OneRelease(OfMoments):
+    info: ClassVar[MechanismInfo]
+    law: ClassVar[add_noise.Law] = add_noise.GAUSSIAN
+
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
+        """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
+        multiplier = privacy.gaussian_multiplier(guarantee)
+        lattice, steps = add_noise.gaussian_scales(facts, multiplier)
+        return Plan(guarantee, (privacy.GaussianEvent(multiplier),), lattice, facts, steps)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Add the planned noise to the exact moments."""
+        exact, n_rows = statistic.cross()
+        return add_noise.hand_over(
+            self.info, plan, add_noise.noised_moments(exact, plan, entropy, self.law), n_rows
+        )
+
+
 @dataclass(frozen=True)
-class Gauss:
+class Gauss(_OneRelease):
     """Gaussian mechanism for a covariance, second moment and mean.
 
     Parameters
@@ -99,44 +104,32 @@ class Gauss:
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
-        multiplier = privacy.gaussian_multiplier(guarantee)
         if not self.fourth or not facts.centred or facts.unit:
-            lattice, steps = gaussian_scales(facts, multiplier)
-            return Plan(guarantee, (privacy.GaussianEvent(multiplier),), lattice, facts, steps)
-        share = TAIL_SHARES[FOURTH]
-        both = privacy.split_gaussian(multiplier * ROUND_UP, (1 - share, share))
-        lattice, steps = lattice_for(*gaussian_scales(facts, both[0]), both[1], SMALLEST_SCALE)
+            return super().plan(facts, guarantee)
+        share, multiplier = TAIL_SHARES[FOURTH], privacy.gaussian_multiplier(guarantee)
+        both = privacy.split_gaussian(multiplier * add_noise.ROUND_UP, (1 - share, share))
+        lattice, steps = add_noise.lattice_for(
+            *add_noise.gaussian_scales(facts, both[0]), both[1], add_noise.SMALLEST_SCALE
+        )
         scales = {FOURTH: fourth_scale(both[1], lattice.radius)}
         events = tuple(map(privacy.GaussianEvent, both))
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact augmented moments, or prepare to read the rows twice."""
-        n_public = plan.facts.adjacency.n_public
-        if FOURTH in plan.scales:
-            return Passes((design,), plan.lattice, count_public=n_public)
-        return moments(design, plan.lattice, count_public=n_public)
+        if FOURTH not in plan.scales:
+            return super().measure(design, plan)
+        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments, and to fourth moments about their mean."""
         if FOURTH not in plan.scales:
-            exact, n_rows = statistic.cross()
-            return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
+            return super().release(statistic, plan, entropy)
         passes = measured_as(Passes, statistic, "moments")
         exact, n_rows = passes.measured(moments).cross()
-        noisy = noised_moments(exact, plan, entropy)
+        noisy = add_noise.noised_moments(exact, plan, entropy)
         tails = tails_about_mean(passes, noisy, plan, entropy)
-        return replace(hand_over(self.info, plan, noisy, n_rows), tails=tails)
-
-
-class _OneRelease(OfMoments):
-    info: ClassVar[MechanismInfo]
-    law: ClassVar[add_noise.Law] = add_noise.GAUSSIAN
-
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, self.law), n_rows)
+        return replace(add_noise.hand_over(self.info, plan, noisy, n_rows), tails=tails)
 
 
 @dataclass(frozen=True)
@@ -185,17 +178,17 @@ class Laplace(_OneRelease):
         numerics="exact lattice",
         source="Dwork et al. (2006)",
     )
-    law = LAPLACE
+    law = add_noise.LAPLACE
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise to a guarantee. BudgetError if the noise leaves no useful lattice."""
-        (multiplier,) = laplace_multipliers(guarantee)
-        lattice, steps = laplace_scales(facts, multiplier)
+        (multiplier,) = add_noise.laplace_multipliers(guarantee)
+        lattice, steps = add_noise.laplace_scales(facts, multiplier)
         return Plan(guarantee, (privacy.LaplaceEvent(multiplier),), lattice, facts, steps)
 
 
 @dataclass(frozen=True)
-class Projection(OfMoments):
+class Projection(_OneRelease):
     """Gaussian mechanism followed by one projection.
 
     Isometric Gaussian noise, and the nearest matrix that a second moment can be.
@@ -237,18 +230,12 @@ class Projection(OfMoments):
         source="Nikolov, Talwar, Zhang (2013)",
     )
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
-        multiplier = gaussian_multiplier(guarantee)
-        lattice, steps = gaussian_scales(facts, multiplier)
-        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
-
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise and project."""
         exact, n_rows = statistic.cross()
-        noisy = noised_moments(exact, plan, entropy)
-        estimate = nearest_psd(noisy.second, trace_cap(plan.facts, n_rows))
-        return hand_over(self.info, plan, noisy, n_rows, estimate)
+        noisy = add_noise.noised_moments(exact, plan, entropy)
+        estimate = nearest_psd(noisy.second, add_noise.trace_cap(plan.facts, n_rows))
+        return add_noise.hand_over(self.info, plan, noisy, n_rows, estimate)
 
 
 @dataclass(frozen=True)
@@ -297,15 +284,13 @@ class AnalyzeGauss(_OneRelease):
         source="Dwork et al. (2014)",
     )
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
-        multiplier = gaussian_multiplier(guarantee)
-        lattice, steps = gaussian_scales(facts, multiplier)
-        steps = replace(steps, off=steps.diagonal)
-        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
+        plan = super().plan(facts, guarantee)
+        return replace(plan, steps=replace(plan.steps, off=plan.steps.diagonal))
 
 
-def published_scale(columns: int, guarantee: ApproxDP) -> float:
+def published_scale(columns: int, guarantee: privacy.ApproxDP) -> float:
     """Return nβ, the published noise scale of the sum of ``x xᵀ`` over rows in the unit ball.
 
     Where δ is so large that the logarithm is negative it counts as zero.
@@ -364,18 +349,18 @@ class ModSulq(_OneRelease):
         source="Chaudhuri, Sarwate, Sinha (2012)",
     )
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise to a guarantee.
 
         BudgetError for other guarantees than (eps, delta), which the published scale is a function
         of; if the noise leaves no useful lattice.
         """
-        if not isinstance(guarantee, ApproxDP):
+        if not isinstance(guarantee, privacy.ApproxDP):
             raise BudgetError(
                 f"mechanism='mod_sulq' needs eps and delta, not {guarantee.describe()}; write "
                 "eps=1.0, delta=1e-6, or mechanism='gauss'"
             )
-        fine = add_noise.gaussian_scales(facts, gaussian_multiplier(guarantee))
+        fine = add_noise.gaussian_scales(facts, privacy.gaussian_multiplier(guarantee))
         exact_sigma = fine.steps.diagonal / fine.lattice.radius**2
         # One part in 10^12 covers the rounding of every product here.
         sigma = max(published_scale(facts.columns, guarantee) * add_noise.ROUND_UP, exact_sigma)
@@ -387,4 +372,4 @@ class ModSulq(_OneRelease):
         weights = MomentWeights(steps.diagonal / steps.count, mean)
         sigma = steps.diagonal / lattice.radius**2
         joint = sigma / moment_sensitivity(facts.adjacency, weights) * (1 - 1e-13)
-        return Plan(guarantee, (GaussianEvent(joint),), lattice, facts, steps)
+        return Plan(guarantee, (privacy.GaussianEvent(joint),), lattice, facts, steps)

@@ -51,7 +51,8 @@ from dpmodels import privacy
 from dpmodels.arguments import boolean
 from dpmodels.design import Scaling
 from dpmodels.mechanisms import add_noise, clipping_shells
-from dpmodels.mechanisms.add_noise import GAUSSIAN
+from dpmodels.mechanisms.add_noise import GAUSSIAN, Law, Lengths
+from dpmodels.mechanisms.clipping_shells import accumulated, shells
 from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -163,14 +164,10 @@ class Rounds(OfPasses):
         return replace(_moments_within(self.info, inner, plan, entropy, GAUSSIAN), tails=tails)
 
     def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        exact = inner.passes.measured(
-            clipped_moments, clipping_shells.shells(plan.facts.columns)[-1]
-        )
+        exact = inner.passes.measured(clipped_moments, shells(plan.facts.columns)[-1])
         diagonal = plan.scales[DIAGONAL]
         steps = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
-        noisy, estimate, n_rows = clipping_shells.accumulated(
-            exact, replace(plan, steps=steps), entropy
-        )
+        noisy, estimate, n_rows = accumulated(exact, replace(plan, steps=steps), entropy)
         return add_noise.hand_over(self.info, plan, noisy, n_rows, estimate, inner.ball)
 
 
@@ -252,7 +249,7 @@ class RoundsPure(OfPasses):
 
 
 def _moments_within(
-    info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: add_noise.Law
+    info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: Law
 ) -> MomentsRelease:
     if inner.by_length is not None and inner.lattice is not None:
         exact, n_rows = inner.by_length.within(inner.lattice), inner.by_length.cross()[1]
@@ -274,9 +271,9 @@ class Gain(NamedTuple):
     radius: float
 
 
-def increments_gain(lengths: add_noise.Lengths, plan: Plan) -> Gain:
+def increments_gain(lengths: Lengths, plan: Plan) -> Gain:
     """Compare both at the radius that is best for each, by the released lengths."""
-    noise, levels = matrix_noise(plan), clipping_shells.shells(plan.facts.columns)
+    noise, levels = matrix_noise(plan), shells(plan.facts.columns)
     squares = [lengths.squares(2.0**-level) for level in levels]
     parts = [*(outer - inner for outer, inner in pairwise(squares)), squares[-1]]
     rings = zip(clipping_shells.INCREMENTS, (*levels[1:], levels[-1]), parts, strict=True)
@@ -311,7 +308,7 @@ class RowsInBall(NamedTuple):
     passes: Passes
     public: Passes  # Clipped to the codebook's ball
     ball: Ball | None  # None where it is the codebook's
-    lengths: add_noise.Lengths | None  # The last ones; None for rows of unit length
+    lengths: Lengths | None  # The last ones; None for rows of unit length
     by_length: MomentsByLength | None = None  # Where moments were read with the last lengths
     lattice: Lattice | None = None  # Of these moments in the ball, where they hold them
 
@@ -379,9 +376,7 @@ def turn_scales(
     return scales
 
 
-def locate(
-    statistic: Passes, plan: Plan, entropy: Entropy, law: add_noise.Law = GAUSSIAN
-) -> RowsInBall:
+def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> RowsInBall:
     """Move the ball to the mean of the rows and shrink it, turn by turn.
 
     Rows of unit length keep their ball, and a ball that is not smaller is not used.
@@ -412,7 +407,7 @@ def locate(
     return RowsInBall(passes, statistic, None, lengths, by_length).at(radius)
 
 
-def _smallest(lengths: add_noise.Lengths, plan: Plan) -> int:
+def _smallest(lengths: Lengths, plan: Plan) -> int:
     """Return the place of the smallest radius that may be chosen after one reading, or -1."""
     longer = 1 - np.cumsum(lengths.counts) / max(float(lengths.counts.sum()), 1.0)
     place = int(np.argmax(longer <= MOST_APART))
@@ -420,7 +415,7 @@ def _smallest(lengths: add_noise.Lengths, plan: Plan) -> int:
     return place if is_fine and place < len(add_noise.FRACTIONS) - 1 else -1
 
 
-def _fewest(plan: Plan, law: add_noise.Law) -> float:
+def _fewest(plan: Plan, law: Law) -> float:
     """Return how many rows say well enough where the rows lie, by the noise of the turns."""
     size = law.sd * math.sqrt(plan.facts.columns)
     sums, lengths = (
@@ -446,7 +441,7 @@ class MatrixNoise(NamedTuple):
         return np.asarray(np.minimum(times * self.frobenius, lost))
 
 
-def matrix_noise(plan: Plan, law: add_noise.Law = GAUSSIAN) -> MatrixNoise:
+def matrix_noise(plan: Plan, law: Law = GAUSSIAN) -> MatrixNoise:
     """Return the size of the noise of a plan's steps."""
     columns, steps = plan.facts.columns, plan.steps
     frobenius = math.hypot(steps.diagonal, math.sqrt(columns - 1) * steps.off)
@@ -454,9 +449,7 @@ def matrix_noise(plan: Plan, law: add_noise.Law = GAUSSIAN) -> MatrixNoise:
     return MatrixNoise(unit * frobenius, 2 * unit * steps.off)
 
 
-def moments_error(
-    lengths: add_noise.Lengths, plan: Plan, part: float, law: add_noise.Law = GAUSSIAN
-) -> Floats:
+def moments_error(lengths: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -> Floats:
     """Return the approximate error of the denoised second moment at each radius.
 
     If no count is detected, the largest radius has the least.
@@ -469,9 +462,7 @@ def moments_error(
     return np.asarray(np.hypot(error, cut))
 
 
-def _about_the_mean(
-    passes: Passes, turn: int, plan: Plan, entropy: Entropy, law: add_noise.Law
-) -> Passes:
+def _about_the_mean(passes: Passes, turn: int, plan: Plan, entropy: Entropy, law: Law) -> Passes:
     """Move the centre to the noisy mean of the rows in their ball, shrunk by what is noise."""
     noise = add_noise.CountNoise(plan.scales[f"rows {turn}"], plan.scales[f"sum {turn}"])
     mean, _ = add_noise.noisy_mean(passes, plan.lattice, noise, entropy, law)
@@ -487,9 +478,9 @@ def _lengths(
     turn: int,
     plan: Plan,
     entropy: Entropy,
-    law: add_noise.Law,
+    law: Law,
     smallest: int,
-) -> tuple[add_noise.Lengths, Statistic]:
+) -> tuple[Lengths, Statistic]:
     """Return noisy numbers of rows by their distance from the centre, and what they are made of.
 
     Moments are read with them, for radii from the place `smallest` on, where it is not negative.
@@ -504,7 +495,7 @@ def _lengths(
     exact, _ = statistic.cross()
     counts, scale = add_noise.noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
     radii, faint = add_noise.FRACTIONS * farthest, add_noise.faintest(law, scale)
-    return add_noise.Lengths(radii, counts, law.sd * scale, faint), statistic
+    return Lengths(radii, counts, law.sd * scale, faint), statistic
 
 
 def _within(passes: Passes, radius: float) -> Passes:

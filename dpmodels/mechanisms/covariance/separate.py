@@ -34,14 +34,14 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.arguments import integer
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import laplace_multipliers
+from dpmodels.mechanisms.add_noise import LAPLACE, ROOM, SMALLEST_LAPLACE, laplace_multipliers
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import sequential_bingham
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.denoise import psd_values
-from dpmodels.privacy import split_gaussian
+from dpmodels.privacy import BoundedRangeEvent, split_gaussian
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.moments import eigenvalue_sensitivity
@@ -169,19 +169,15 @@ class SeparatePure(_Recombined):
         numerics="idealised",
         source="Dong, Liang, Yi (2022) with Laplace noise",
     )
-    law = add_noise.LAPLACE
+    law = LAPLACE
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate both parts; BudgetError if the noise leaves no useful lattice."""
         values, vectors = laplace_multipliers(guarantee, (self.share, 1 - self.share))
         scale = values * eigenvalue_sensitivity(facts.adjacency, 1)
         fine = add_noise.laplace_scales(facts, vectors)
-        lattice, steps = add_noise.lattice_for(
-            *fine, add_noise.ROOM * scale, add_noise.SMALLEST_LAPLACE
-        )
-        scale = add_noise.eigenvalue_scale(
-            facts.adjacency, lattice, values, 1, add_noise.SMALLEST_LAPLACE
-        )
+        lattice, steps = add_noise.lattice_for(*fine, ROOM * scale, SMALLEST_LAPLACE)
+        scale = add_noise.eigenvalue_scale(facts.adjacency, lattice, values, 1, SMALLEST_LAPLACE)
         events = (privacy.LaplaceEvent(values), privacy.LaplaceEvent(vectors))
         return Plan(guarantee, events, lattice, facts, steps, {add_noise.EIGENVALUES: scale})
 
@@ -206,11 +202,7 @@ class Costs(NamedTuple):
     def events(self, n_drawn: int) -> tuple[privacy.Event, ...]:
         """Return what the ledger is charged where so many directions are paid for."""
         laplace = privacy.LaplaceEvent(1 / self.rows), privacy.LaplaceEvent(1 / self.values)
-        return (
-            (*laplace, privacy.BoundedRangeEvent(self.direction, count=n_drawn))
-            if n_drawn
-            else laplace
-        )
+        return (*laplace, BoundedRangeEvent(self.direction, count=n_drawn)) if n_drawn else laplace
 
 
 @dataclass(frozen=True)
@@ -303,20 +295,18 @@ class Iterative(OfMoments):
         count = add_noise.laplace_count(facts, costs.rows)
         largest = eigenvalue_sensitivity(facts.adjacency, 1) / costs.values
         # fmax passes over a nan, of a sum that is not released.
-        lattice = choose_lattice(
-            facts.columns, add_noise.ROOM * float(np.fmax.reduce([largest, *count]))
-        )
+        lattice = choose_lattice(facts.columns, ROOM * float(np.fmax.reduce([largest, *count])))
         unit = lattice.radius**2 * add_noise.ROUND_UP
         # A nan stays nan: max keeps its first.
         noise = MomentNoise(
-            max(count.rows * unit, add_noise.SMALLEST_LAPLACE),
-            max(count.total * unit, add_noise.SMALLEST_LAPLACE),
+            max(count.rows * unit, SMALLEST_LAPLACE),
+            max(count.total * unit, SMALLEST_LAPLACE),
             math.nan,
             math.nan,
         )
         scales = {
             add_noise.EIGENVALUES: add_noise.eigenvalue_scale(
-                facts.adjacency, lattice, 1 / costs.values, 1, add_noise.SMALLEST_LAPLACE
+                facts.adjacency, lattice, 1 / costs.values, 1, SMALLEST_LAPLACE
             ),
             "concentration": costs.direction / (2 if facts.adjacency.n_public else 1),
             "directions": frame,
@@ -326,16 +316,14 @@ class Iterative(OfMoments):
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the eigenvalues, draw the directions and put both together."""
         exact, n_rows = statistic.cross()
-        count, total = add_noise.noised_count(exact, plan, entropy, add_noise.LAPLACE)
-        values = add_noise.noised_eigenvalues(exact, plan, entropy, add_noise.LAPLACE)
+        count, total = add_noise.noised_count(exact, plan, entropy, LAPLACE)
+        values = add_noise.noised_eigenvalues(exact, plan, entropy, LAPLACE)
         energy = exact[1:, 1:].astype(np.float64) / plan.lattice.radius**2
         frame = sequential_bingham(
             plan.scales["concentration"] * energy, int(plan.scales["directions"]), entropy
         )
         second = _recombined(values, frame, add_noise.trace_cap(plan.facts, n_rows))
-        noisy = add_noise.NoisyMoments(
-            count, total, second, add_noise.noise_of(plan, add_noise.LAPLACE)
-        )
+        noisy = add_noise.NoisyMoments(count, total, second, add_noise.noise_of(plan, LAPLACE))
         return add_noise.hand_over(self.info, plan, noisy, n_rows)
 
 

@@ -35,14 +35,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from dpmodels.arguments import between
 from dpmodels.design import Scaling
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import noised_moments
+from dpmodels.mechanisms.add_noise import hand_over, noised_moments
 from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -82,14 +82,6 @@ ROUGH = 1.6
 FLAT = 4.0
 # A choice: rows are shortened only where that is predicted to leave so much of the error.
 GAIN = 0.6
-
-
-class EllipsoidEstimate(NamedTuple):
-    """An ellipsoid about the rows, and how many of them are longer than each radius."""
-
-    shape: Shape
-    radius: float
-    lengths: Cells
 
 
 @dataclass(frozen=True)
@@ -157,19 +149,13 @@ class Ellipsoid(OfPasses):
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
         statistic = measured_as(Passes, statistic, "moments")
-        public = statistic.scaling
-        estimate, ball = _ellipsoid_of(statistic, plan, entropy, self.alike), None
-        if estimate is None:
+        ball = _ellipsoid_of(statistic, plan, entropy, self.alike)
+        if ball is None:
             exact, rows = statistic.measured(moments).cross()
         else:
-            ellipsoid, longest = estimate.shape, estimate.radius
-            middle = public.centre + public.scale * ellipsoid.centre
-            ball = Ball(middle, longest, *estimate.lengths.beyond(longest), ellipsoid.axes)
             clipped, transform = rows_within(statistic, ball)
             exact, rows = clipped.within(transform).cross()
-        return add_noise.hand_over(
-            self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball
-        )
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball)
 
 
 def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
@@ -186,9 +172,7 @@ def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
     return passes.rescaled(scaling), np.asarray(onto * (outer / ball.radius))
 
 
-def _ellipsoid_of(
-    passes: Passes, plan: Plan, entropy: Entropy, alike: float
-) -> EllipsoidEstimate | None:
+def _ellipsoid_of(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Ball | None:
     """Learn where the rows are; None where the codebook's ball is predicted to do as well."""
     public, size = passes.scaling, plan.facts.columns
     centre, spread, clipped = np.zeros(size), np.ones(size), passes
@@ -207,9 +191,10 @@ def _ellipsoid_of(
         return None
     within = best.error * sensitivity_to_noise(ellipsoid.covariance, ellipsoid.axes)
     in_ball = noise * public.row_norm**2 * sensitivity_to_noise(ellipsoid.covariance, np.eye(size))
-    return (
-        EllipsoidEstimate(ellipsoid, best.length, row_lengths) if within < GAIN * in_ball else None
-    )
+    if not within < GAIN * in_ball:
+        return None
+    middle = public.centre + public.scale * ellipsoid.centre
+    return Ball(middle, best.length, *row_lengths.beyond(best.length), ellipsoid.axes)
 
 
 def _scaling(public: Scaling, centre: Floats, spread: Floats, row_norm: float) -> Scaling:

@@ -64,8 +64,7 @@ from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplie
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Huber, Multinomial, Poisson, Predictors
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Huber, Loss, Multinomial, Poisson, Predictors
 from dpmodels.typing import Floats
 
 # Choices: the number of steps, and of the budget what the moments take.
@@ -209,16 +208,14 @@ class NoisyGradients(OfGradients):
                 bread=effect_coding(bought.bread, facts),
                 meat=effect_coding(bought.meat, facts),
             )
-        return protocol.hand_over(
-            self.info,
-            plan,
-            statistic,
+        return CoefficientsRelease(
             coefficients=effect_coding(answer, facts),
             gradient=last,
             gradient_sd=sd,
             coefficient_sd=0.0 if self.inference else math.nan,
             curvature=curvature,
             ball=ball.ball,
+            **protocol.coefficient_terms(self.info, plan, statistic),
         )
 
 

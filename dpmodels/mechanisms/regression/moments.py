@@ -31,6 +31,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels.mechanisms import add_noise
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, hand_over
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -86,9 +87,7 @@ class Moments(OfMoments):
         """Add the planned noise to the exact moments."""
         exact, rows = statistic.cross()
         law = add_noise.LAPLACE if isinstance(plan.events[0], LaplaceEvent) else add_noise.GAUSSIAN
-        return add_noise.hand_over(
-            self.info, plan, add_noise.noised_moments(exact, plan, entropy, law), rows
-        )
+        return hand_over(self.info, plan, add_noise.noised_moments(exact, plan, entropy, law), rows)
 
 
 SMALLEST = "smallest eigenvalue"
@@ -166,12 +165,10 @@ class AdaSSP(OfMoments):
         multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
         smallest, rest = split_gaussian(multiplier, (self.share, 1 - self.share))
         scaled = add_noise.gaussian_scales(facts, rest)
-        lattice, steps = add_noise.lattice_for(
-            *scaled, smallest * SENSITIVITY, add_noise.SMALLEST_SCALE
-        )
+        lattice, steps = add_noise.lattice_for(*scaled, smallest * SENSITIVITY, SMALLEST_SCALE)
         scale = smallest * (SENSITIVITY * lattice.radius**2 + 1) * add_noise.ROUND_UP
         events = (GaussianEvent(smallest), GaussianEvent(rest))
-        scales = {SMALLEST: max(scale, add_noise.SMALLEST_SCALE)}
+        scales = {SMALLEST: max(scale, SMALLEST_SCALE)}
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
@@ -182,7 +179,7 @@ class AdaSSP(OfMoments):
         whole = np.array([round(value)], dtype=object)
         (released,) = add_noise.add_noise(whole, plan.scales[SMALLEST], entropy)
         smallest = float(released) / plan.lattice.radius**2
-        return add_noise.hand_over(self.info, plan, noisy, rows, _with_ridge(noisy, smallest, plan))
+        return hand_over(self.info, plan, noisy, rows, _with_ridge(noisy, smallest, plan))
 
 
 def _with_ridge(noisy: add_noise.NoisyMoments, smallest: float, plan: Plan) -> Floats:

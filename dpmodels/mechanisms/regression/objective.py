@@ -56,15 +56,7 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.arguments import between, boolean
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms import protocol
-from dpmodels.mechanisms.add_noise import (
-    GAUSSIAN,
-    LAPLACE,
-    ROUND_UP,
-    TOO_MUCH_NOISE,
-    Law,
-    laplace_multipliers,
-)
+from dpmodels.mechanisms import add_noise, protocol
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.minimise import (
     LEAST_RIDGE,
@@ -87,10 +79,10 @@ from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.regression import row_location
 from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals
+from dpmodels.privacy import gaussian_multiplier
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.losses import Logistic
-from dpmodels.statistics.statistic import Loss
+from dpmodels.statistics.losses import Logistic, Loss
 from dpmodels.typing import Floats
 
 # Of the budget, for the distance from the true minimum: a choice.
@@ -133,7 +125,7 @@ class Objective(OfGradients):
     --------
     >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import PureDP, adjacency
-    >>> from dpmodels.statistics.losses import Logistic
+    >>> from dpmodels.statistics.losses import Logistic, Loss
     >>> from dpmodels.statistics.losses import Predictors
     >>> predictors = Predictors(3, True, 0.9, 0.0, 1.0)
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
@@ -181,19 +173,23 @@ class Objective(OfGradients):
         if self.inference:
             return gaussian
         pure = self._pure(facts, loss, guarantee)
-        return min(gaussian, pure, key=_expected)
+        # The gradient's expected squared error, with the ridge's pull on the coefficients.
+        return min(
+            (gaussian, pure),
+            key=lambda plan: plan.scales["sd"] ** 2 + (ASSUMED * plan.scales["ridge"]) ** 2,
+        )
 
     def release(
         self, statistic: Statistic, plan: protocol.RegressionPlan, entropy: Entropy
     ) -> CoefficientsRelease:
         """Find most rows, draw the linear term, minimise, mask the error, buy what is planned."""
         rows, facts, scales = protocol.as_gradients(statistic), plan.facts, plan.scales
-        law = GAUSSIAN if scales["gaussian"] else LAPLACE
-        besides = GAUSSIAN if "lengths" in scales else law
+        law = add_noise.GAUSSIAN if scales["gaussian"] else add_noise.LAPLACE
+        besides = add_noise.GAUSSIAN if "lengths" in scales else law
         most = row_location.locate_rows(rows, plan, entropy, besides)
         near = rows.within(most.inner.predictors)
         tilt: Floats
-        if law is GAUSSIAN:
+        if law is add_noise.GAUSSIAN:
             tilt = normals(facts.columns, entropy) * scales["tilt"]
         else:
             tilt = spherical(facts.columns, scales["tilt"], entropy)
@@ -212,19 +208,17 @@ class Objective(OfGradients):
         if self.inference:
             released = near, point, gradient, facts, scales, entropy, besides
             curvature = path_matrices(*released, at_end=self.at_end)
-        return protocol.hand_over(
-            self.info,
-            plan,
-            statistic,
+        return CoefficientsRelease(
             coefficients=point,
             gradient=gradient,
             gradient_sd=scales["sd"],
             coefficient_sd=law.sd * hiding.scale * hiding.step,
             curvature=curvature,
             ball=most.inner.ball,
+            **protocol.coefficient_terms(self.info, plan, statistic),
         )
 
-    def _shares(self, facts: RegressionFacts, law: Law) -> dict[str, float]:
+    def _shares(self, facts: RegressionFacts, law: add_noise.Law) -> dict[str, float]:
         others = {"mask": MASK_SHARE}
         if isinstance(facts.loss, Logistic):
             others |= row_location.location_shares(facts, law)
@@ -234,13 +228,13 @@ class Objective(OfGradients):
         return shares | (path_shares(self.share) if self.inference else {})
 
     def _bought(
-        self, facts: RegressionFacts, multipliers: dict[str, float], law: Law
+        self, facts: RegressionFacts, multipliers: dict[str, float], law: add_noise.Law
     ) -> dict[str, float]:
         """Return the noise of what is released besides the minimum, where it is planned."""
         before = {name: value for name, value in multipliers.items() if name in row_location.SHARES}
         scales = row_location.location_scales(facts, before, law)
         if any(scale > LARGEST for scale in scales.values()):
-            raise BudgetError(TOO_MUCH_NOISE)
+            raise BudgetError(add_noise.TOO_MUCH_NOISE)
         if "along" in multipliers:
             scales |= path_scales(facts, multipliers, law)
         return scales
@@ -254,14 +248,14 @@ class Objective(OfGradients):
             share = self.share if self.inference else 0.0
             part = share + (1 - share) * MOST_SHARE
             left = privacy.PureDP((1 - part) * guarantee.eps)
-            shares = self._shares(facts, GAUSSIAN)
+            shares = self._shares(facts, add_noise.GAUSSIAN)
             shares = {name: value for name, value in shares.items() if name not in ("tilt", "mask")}
             besides = privacy.ApproxDP(part * guarantee.eps, guarantee.delta)
-            multiplier = privacy.gaussian_multiplier(besides) * ROUND_UP
+            multiplier = gaussian_multiplier(besides) * add_noise.ROUND_UP
             gaussian = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
-        shares = self._shares(facts, LAPLACE)
+        shares = self._shares(facts, add_noise.LAPLACE)
         shares = {name: value for name, value in shares.items() if name not in gaussian}
-        multipliers = _named(shares, laplace_multipliers(left, list(shares.values())))
+        multipliers = _named(shares, add_noise.laplace_multipliers(left, list(shares.values())))
         eps, replaced = 1 / multipliers.pop("tilt"), facts.adjacency.n_public
         ridge = self.ridge or pure_ridge(loss, eps, facts.columns, replaced=replaced)
         scale = pure_scale(loss, eps, ridge, replaced=replaced)
@@ -275,17 +269,17 @@ class Objective(OfGradients):
             "tilt": scale,
             "ridge": ridge,
             "sd": spherical_sd(facts.columns, scale),
-            **_masking(facts, scale, ridge, multipliers["mask"], LAPLACE),
-            **self._bought(facts, multipliers, LAPLACE),
-            **self._bought(facts, gaussian, GAUSSIAN),
+            **_masking(facts, scale, ridge, multipliers["mask"], add_noise.LAPLACE),
+            **self._bought(facts, multipliers, add_noise.LAPLACE),
+            **self._bought(facts, gaussian, add_noise.GAUSSIAN),
         }
         return protocol.RegressionPlan(guarantee, events, facts, scales)
 
     def _gaussian(
         self, facts: RegressionFacts, guarantee: privacy.ApproxDP | privacy.ZCDP
     ) -> protocol.RegressionPlan:
-        shares = self._shares(facts, GAUSSIAN)
-        multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
+        shares = self._shares(facts, add_noise.GAUSSIAN)
+        multiplier = gaussian_multiplier(guarantee) * add_noise.ROUND_UP
         multipliers = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
         # Two neighbours of a row more or fewer lie between two that differ in a row.
         tilt = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
@@ -296,8 +290,8 @@ class Objective(OfGradients):
             "tilt": scale,
             "ridge": ridge,
             "sd": scale,
-            **_masking(facts, scale, ridge, multipliers["mask"], GAUSSIAN),
-            **self._bought(facts, multipliers, GAUSSIAN),
+            **_masking(facts, scale, ridge, multipliers["mask"], add_noise.GAUSSIAN),
+            **self._bought(facts, multipliers, add_noise.GAUSSIAN),
         }
         events = tuple(privacy.GaussianEvent(value) for value in multipliers.values())
         return protocol.RegressionPlan(guarantee, events, facts, scales)
@@ -307,13 +301,8 @@ def _named(shares: dict[str, float], values: tuple[float, ...]) -> dict[str, flo
     return dict(zip(shares, values, strict=True))
 
 
-def _expected(plan: protocol.RegressionPlan) -> float:
-    """Return the gradient's expected squared error, with the ridge's pull on the coefficients."""
-    return plan.scales["sd"] ** 2 + (ASSUMED * plan.scales["ridge"]) ** 2
-
-
 def _masking(
-    facts: RegressionFacts, tilt: float, ridge: float, multiplier: float, law: Law
+    facts: RegressionFacts, tilt: float, ridge: float, multiplier: float, law: add_noise.Law
 ) -> dict[str, float]:
     """Return step and scale of the noise that hides the minimiser's error."""
     distance = furthest(tilt, ridge, ridge * row_location.steepest(facts))
@@ -390,9 +379,7 @@ class Output(OfGradients):
             units = ", in units of one row's largest gradient, or None"
             between("ridge", self.ridge, 1e-6, 1e12, units)
 
-    def plan(
-        self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee
-    ) -> protocol.RegressionPlan:
+    def plan(self, facts: RegressionFacts, guarantee: privacy.Guarantee) -> protocol.RegressionPlan:
         """Calibrate the noise; the ridge by default to a noise of length about 1.
 
         ArgumentError if the loss has gradients without a bound.
@@ -401,7 +388,7 @@ class Output(OfGradients):
         columns = facts.columns
         pure = isinstance(guarantee, privacy.PureDP)
         multiplier = (
-            laplace_multipliers(guarantee)[0] if pure else privacy.gaussian_multiplier(guarantee)
+            add_noise.laplace_multipliers(guarantee)[0] if pure else gaussian_multiplier(guarantee)
         )
         event = privacy.PureEvent(1 / multiplier) if pure else privacy.GaussianEvent(multiplier)
         moved = (1 + facts.adjacency.n_public) * multiplier
@@ -431,10 +418,11 @@ class Output(OfGradients):
             noise = normals(columns, entropy) * scales["noise"]
         else:
             noise = spherical(columns, scales["noise"], entropy)
-        return protocol.hand_over(
-            self.info,
-            plan,
-            statistic,
+        return CoefficientsRelease(
             coefficients=point.high + (point.low + noise),
+            gradient=None,
+            gradient_sd=math.nan,
             coefficient_sd=scales["sd"],
+            curvature=None,
+            **protocol.coefficient_terms(self.info, plan, statistic),
         )

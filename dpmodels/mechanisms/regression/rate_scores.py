@@ -39,7 +39,12 @@ from dpmodels.arguments import boolean
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, noised_rows
 from dpmodels.mechanisms.measures import OfGradients
-from dpmodels.mechanisms.protocol import RegressionFacts, RegressionPlan, as_gradients, hand_over
+from dpmodels.mechanisms.protocol import (
+    RegressionFacts,
+    RegressionPlan,
+    as_gradients,
+    coefficient_terms,
+)
 from dpmodels.mechanisms.quantile_of_norms import Lengths, both_matrices, weighted_squares
 from dpmodels.mechanisms.regression import row_location
 from dpmodels.mechanisms.regression.gradients import Start, noisy_gradient
@@ -197,18 +202,16 @@ class RateScores(OfGradients):
         if self.inference:
             noise = scales["both"]
             bought = both_matrices(rows, point, bounded, noise, entropy, rougher=1 / SQUARES)
-        release = hand_over(
-            self.info,
-            plan,
-            statistic,
+        return CoefficientsRelease(
             coefficients=point if self.inference else start.point,
             gradient=gradient if self.inference else None,
             gradient_sd=sd if self.inference else math.nan,
             coefficient_sd=0.0 if self.inference else math.nan,
             curvature=bought,
             ball=near.ball,
+            clip=loss.clip,
+            **coefficient_terms(self.info, plan, statistic),
         )
-        return replace(release, clip=loss.clip)
 
 
 def _start(public: Predictors, sizes: Sizes, centred: row_location.Centred, ridge: float) -> Start:

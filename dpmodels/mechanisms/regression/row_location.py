@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from dpmodels.mechanisms import quantile_of_norms
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
@@ -35,12 +36,6 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan, RegressionFacts, RegressionPlan
-from dpmodels.mechanisms.quantile_of_norms import (
-    Lengths,
-    RowsWithin,
-    noised_counts,
-    weighted_squares,
-)
 from dpmodels.mechanisms.regression.scores import (
     column_distances,
     column_ranges,
@@ -84,7 +79,7 @@ LENGTHS: Floats = 2.0 ** (np.arange(-4, 17) / 4)
 class Location(NamedTuple):
     """Released facts about most rows."""
 
-    inner: RowsWithin
+    inner: quantile_of_norms.RowsWithin
     start: Floats  # Shape (columns,): a constant that gives the outcome its frequency, and zeros
 
 
@@ -135,9 +130,9 @@ def locate_rows(rows: Gradients, plan: RegressionPlan, entropy: Entropy, law: La
     rate, offset = 0.5, predictors.known[0] if predictors.known is not None else 0.0
     if "outcomes" in scales:
         exact, scale = rows.outcomes().cross()[0], scales["outcomes"]
-        outcomes = np.maximum(noised_counts(exact, scale, entropy, law), 0.0)
+        outcomes = np.maximum(quantile_of_norms.noised_counts(exact, scale, entropy, law), 0.0)
         rate = float((outcomes[0] + scale) / (outcomes.sum() + 2 * scale))
-    inner = RowsWithin(predictors, None)
+    inner = quantile_of_norms.RowsWithin(predictors, None)
     if "lengths" in scales:
         location = centred(rows, plan, entropy)
         outer = uncorrelated(rows, location, plan, entropy)
@@ -217,7 +212,7 @@ def uncorrelated(
     unweighted, terms = replace(plan.facts, loss=loss), slice(int(public.intercept), None)
     within = rows.within(public.within(centre, radius, location.axes), loss)
     origin, scale = np.zeros(unweighted.columns), plan.scales["second"]
-    moment, noise = weighted_squares(within, origin, unweighted, scale, entropy)
+    moment, noise = quantile_of_norms.weighted_squares(within, origin, unweighted, scale, entropy)
     unit = (radius / public.share) ** 2 / (location.rows * loss.upper)
     least = max(2 * noise.off * unit * math.sqrt(public.terms), FLATTEST)
     axes = _root(moment[terms, terms] * unit, least) @ location.axes
@@ -235,18 +230,18 @@ def rows_within_axes(
     weight: float,
     plan: RegressionPlan,
     entropy: Entropy,
-) -> RowsWithin:
+) -> quantile_of_norms.RowsWithin:
     """Count rows by their length in released axes; choose a radius by the counts.
 
     `noise` and `weight` are as for
     :func:`dpmodels.mechanisms.quantile_of_norms.rows_within_quantile`.
     """
     if not outer.terms:
-        return RowsWithin(outer, None)
+        return quantile_of_norms.RowsWithin(outer, None)
     ends = math.sqrt(outer.terms) * LENGTHS
     ends = np.append(ends[ends < outer.radius], outer.radius)
     exact = rows.within(outer).lengths(ends).cross()[0]
-    lengths = Lengths(ends, *noised_rows(exact, plan.scales["lengths"], entropy))
+    lengths = quantile_of_norms.Lengths(ends, *noised_rows(exact, plan.scales["lengths"], entropy))
     at = lengths.chosen(noise / outer.share, weight, outer.terms, whitened=True)
     at = len(ends) - 1 if at is None else at
     (beyond, sd), scaled, terms = lengths.beyond, rows.scaling, slice(outer.terms)
@@ -254,4 +249,4 @@ def rows_within_axes(
     place = scaled.centre[terms] + outer.placed * scaled.row_norm * scaled.scale[terms]
     onto = np.linalg.inv(axes) * scaled.row_norm
     ball = Ball(place, radius, float(beyond[at]), float(sd[at]), onto)
-    return RowsWithin(outer.within(outer.placed, radius, axes), ball)
+    return quantile_of_norms.RowsWithin(outer.within(outer.placed, radius, axes), ball)

@@ -60,7 +60,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess import score_rounds
 from dpmodels.postprocess.ellipsoid import Cells
-from dpmodels.postprocess.score_rounds import Limits, kept_fraction, kept_whole
+from dpmodels.postprocess.score_rounds import LENGTHS, RESIDUALS, Limits, kept_fraction, kept_whole
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
@@ -468,20 +468,15 @@ def _lengths(
     `variance` is that of all residuals, in scaled units.
     """
     size = math.sqrt(coordinates.parameters)
-    limits = (
-        tuple((table[:-1] / math.sqrt(2)).tolist())
-        for table in (score_rounds.LENGTHS, score_rounds.RESIDUALS)
-    )
+    limits = (tuple((table[:-1] / math.sqrt(2)).tolist()) for table in (LENGTHS, RESIDUALS))
     transform = coordinates.transform(size, 1.0) * units
     exact, _ = passes.measured(score_lengths, transform, *limits).cross()
     counts, noise_sd = noised_rows(exact, plan.scales["lengths"], entropy)
-    terms, above, below = np.split(
-        counts, [len(score_rounds.LENGTHS), len(score_rounds.LENGTHS) + len(score_rounds.RESIDUALS)]
-    )
+    terms, above, below = np.split(counts, [len(LENGTHS), len(LENGTHS) + len(RESIDUALS)])
     largest = 2 * float(passes.reach[-1]) / coordinates.residual_sd
-    return Cells(score_rounds.LENGTHS, terms, noise_sd), score_rounds.SignedCells(
-        Cells(score_rounds.RESIDUALS, above, noise_sd),
-        Cells(score_rounds.RESIDUALS, below, noise_sd),
+    return Cells(LENGTHS, terms, noise_sd), score_rounds.SignedCells(
+        Cells(RESIDUALS, above, noise_sd),
+        Cells(RESIDUALS, below, noise_sd),
         largest,
         variance / coordinates.residual_sd**2,
     )

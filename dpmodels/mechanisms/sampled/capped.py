@@ -50,6 +50,7 @@ from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import weight_caps
 from dpmodels.postprocess.ranges import CellNoise, found_range, held_in, range_cells
+from dpmodels.postprocess.weight_caps import share_for_cap
 from dpmodels.privacy import ZCDP, Guarantee, PureDP, gaussian_multiplier
 from dpmodels.released import CappedWeights, CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -113,9 +114,7 @@ class Capped:
             noise_sd = math.sqrt(changed) * gaussian_multiplier(guarantee)
         for cells in (weight_caps.OF_TOTALS, weight_caps.PER_OCTAVE, WIDE):
             edges = weight_caps.weight_edges(lower, largest, cells)
-            share = weight_caps.share_for_cap(
-                edges, noise_sd, n_units, adds_up=isinstance(guarantee, PureDP)
-            )
+            share = share_for_cap(edges, noise_sd, n_units, adds_up=isinstance(guarantee, PureDP))
             if cells == weight_caps.OF_TOTALS and share <= weight_caps.CAP_SHARE:
                 return self
             if cells < weight_caps.OF_TOTALS and share <= MOST_SHARE:

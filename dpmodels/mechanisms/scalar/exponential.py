@@ -41,7 +41,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels import privacy
-from dpmodels.mechanisms.add_noise import ROUND_DOWN
+from dpmodels.mechanisms.add_noise import ROUND_DOWN, part_without_delta
 from dpmodels.mechanisms.measures import OfCells
 from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
@@ -182,8 +182,8 @@ class Bracketed(OfCells):
 
     def plan(self, facts: QuantileFacts, guarantee: privacy.Guarantee) -> BracketedPlan:
         """Calibrate draws and counts; BudgetError if noise is beyond what is meaningful."""
-        draws = Exponential(COUNT_SHARE / DRAWS).plan(facts, _part(guarantee, DRAWS))
-        cells = rounds_plan(facts, _part(guarantee, 1 - DRAWS), (1.0,), (1,))
+        draws = Exponential(COUNT_SHARE / DRAWS).plan(facts, part_without_delta(guarantee, DRAWS))
+        cells = rounds_plan(facts, part_without_delta(guarantee, 1 - DRAWS), (1.0,), (1,))
         events = (*draws.events, *cells.events)
         return BracketedPlan(guarantee, events, facts, draws.middle, draws.count_scale, cells)
 
@@ -208,13 +208,6 @@ class Bracketed(OfCells):
                 values[group, place, 1] = grid.lower[ends[first]]
                 values[group, place, 2] = grid.upper[ends[last + 1] - 1]
         return replace(drawn, values=values, **release_terms(self.info, plan, n_rows))
-
-
-def _part(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
-    """Return a share of a budget, of an (eps, delta) guarantee without its delta."""
-    if isinstance(guarantee, privacy.ZCDP):
-        return privacy.ZCDP(share * guarantee.rho)
-    return privacy.PureDP(share * guarantee.eps)
 
 
 def loss_range(facts: QuantileFacts, prob: float) -> float:

@@ -36,7 +36,7 @@ import numpy as np
 from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.measures import OfCells
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
-from dpmodels.mechanisms.quantile_rounds import noisy_cells
+from dpmodels.mechanisms.quantile_rounds import RoundsPlan, noisy_cells
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, best_fanout, levels_of, line
 from dpmodels.privacy import ZCDP, Guarantee
@@ -72,21 +72,19 @@ class Refined(OfCells):
         source="Dwork, Rothblum and Vadhan (2010); Woodruff (1952)",
     )
 
-    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> quantile_rounds.RoundsPlan:
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> RoundsPlan:
         """Calibrate the noise of each round; BudgetError if it is beyond what is meaningful."""
         further = math.log(max(facts.grid.cells / quantile_rounds.FIRST_CELLS, 1.0), SHORTENED)
         shares = SHARES[min(1 + math.ceil(further), len(SHARES))]
         return quantile_rounds.rounds_plan(facts, guarantee, shares, (1,) * len(shares))
 
-    def release(
-        self, statistic: Statistic, plan: quantile_rounds.RoundsPlan, entropy: Entropy
-    ) -> QuantilesRelease:
+    def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
         """Count in cells that are cut finer by what came out before; invert the last counts."""
         return quantile_rounds.quantiles_released(self.info, statistic, plan, entropy, _counted)
 
 
 def _counted(
-    below: Numbers, plan: quantile_rounds.RoundsPlan, max_rows: float, entropy: Entropy
+    below: Numbers, plan: RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[quantile_rounds.Ends, NoisyCells]:
     """Count one group in cells that are cut round by round; return the last of them."""
     ends, last = quantile_rounds.first_ends(len(below) - 1), len(plan.scales) - 1
@@ -157,7 +155,7 @@ class RankTree(OfCells):
         source="Hay, Rastogi, Miklau and Suciu (2010); Dwork, Rothblum and Vadhan (2010)",
     )
 
-    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> quantile_rounds.RoundsPlan:
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> RoundsPlan:
         """Calibrate the noise of both rounds; BudgetError if it is beyond what is meaningful."""
         cells = min(facts.grid.cells, FIRST)
         fanout = best_fanout(cells, squared=not isinstance(guarantee, ZCDP))
@@ -166,9 +164,7 @@ class RankTree(OfCells):
             return quantile_rounds.rounds_plan(facts, guarantee, (1.0,), (first,))
         return quantile_rounds.rounds_plan(facts, guarantee, TREE_SHARES, (first, 2))
 
-    def release(
-        self, statistic: Statistic, plan: quantile_rounds.RoundsPlan, entropy: Entropy
-    ) -> QuantilesRelease:
+    def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
         """Count in a tree over the range, then in one over cells it has cut; invert the last."""
         return quantile_rounds.quantiles_released(
             self.info, statistic, plan, entropy, _counted_in_trees
@@ -176,7 +172,7 @@ class RankTree(OfCells):
 
 
 def _counted_in_trees(
-    below: Numbers, plan: quantile_rounds.RoundsPlan, max_rows: float, entropy: Entropy
+    below: Numbers, plan: RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[quantile_rounds.Ends, NoisyCells]:
     ends = quantile_rounds.equal_ends(len(below) - 1, FIRST)
     nodes = line(len(ends) - 1, best_fanout(len(ends) - 1, squared=plan.law == "laplace"))
