@@ -94,8 +94,7 @@ def independence_within(
     if not testable:
         reason = "the total of a level is not distinguishable from 0 at this budget, even pooled."
         return not_identified(len(strata) * degrees(shape), reason)
-    margins = np.concatenate([margin for margin, _ in selection])
-    noises = np.concatenate([root for _, root in selection])
+    margins, noises = map(np.concatenate, zip(*selection, strict=True))
     return _tested(testable, fourth_cumulants, margins, noises, pooled if len(strata) == 1 else ())
 
 
@@ -187,18 +186,12 @@ def _pooled(
         decisions += zip(
             np.diff(margin[neighbours]).tolist(), np.diff(noisy[neighbours], axis=0), strict=True
         )
-    selection = (
-        np.array([over for over, _ in decisions]),
-        np.array([noise for _, noise in decisions]),
-    )
+    margins, noises = map(np.array, zip(*decisions, strict=True))
     if not n_pooled:
-        return (), identity, selection
+        return (), identity, (margins, noises)
     pooled, separate = np.sort(order[:n_pooled]), np.sort(order[n_pooled:])
-    return (
-        tuple(pooled.tolist()),
-        np.vstack([identity[separate], identity[pooled].sum(axis=0)]),
-        selection,
-    )
+    pooling = np.vstack([identity[separate], identity[pooled].sum(axis=0)])
+    return tuple(pooled.tolist()), pooling, (margins, noises)
 
 
 def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, total: float) -> Floats:
