@@ -161,11 +161,9 @@ def client_app(
     }
     _, chosen, terms = state(formula, **stated, options=options, in_rounds=is_exchange(path))
     terms = exchange_terms(terms) if is_exchange(path) else terms
-    local: dict[str, Plain] = {"csv": csv, "ledger": ledger}
-    release = partial(site_release, formula, data, path, **stated, **local, **options)
-    answers = SiteAnswers(
-        site, chosen, terms, Path(path), release, key, tuple(cards), tuple(sites), ledger
-    )
+    stated |= {"csv": csv, "ledger": ledger, **options}
+    release, keys = partial(site_release, formula, data, path, **stated), (key, tuple(cards))
+    answers = SiteAnswers(site, chosen, terms, Path(path), release, *keys, tuple(sites), ledger)
     app = ClientApp()
     for request in REQUESTS:
         app.query(request)(partial(_reply, answers, request))
@@ -258,10 +256,8 @@ class _FlowerTransport:
             Message(_record(plain), node, f"query.{request}", ttl=max(seconds, 1.0))
             for node, plain in contents.items()
         ]
-        numbers = self._grid.push_messages(messages)
-        self._sent |= {
-            number: node for number, node in zip(numbers, contents, strict=False) if number
-        }
+        numbers = zip(self._grid.push_messages(messages), contents, strict=False)
+        self._sent |= {number: node for number, node in numbers if number}
 
     def arrived(self) -> list[tuple[int, dict[str, object]]]:
         replies = self._grid.pull_messages(list(self._sent)) if self._sent else ()

@@ -95,9 +95,8 @@ class SiteAnswers:
         if part == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         received_keys = request.get("keys")
-        if self.sites and (
-            not isinstance(received_keys, Mapping) or set(received_keys) != set(self.sites)
-        ):
+        named = set(received_keys) if isinstance(received_keys, Mapping) else set()
+        if self.sites and named != set(self.sites):
             return self._refusal("it does not agree: the keys are not those of the sites it named")
         with TemporaryDirectory() as folder:
             cards = self._cards(received_keys, Path(folder))
@@ -241,10 +240,8 @@ class _Rounds:
         """Request a file of a round; return the sites without one, of which a few may be."""
         kind, questions = "message", self._questions(site_of_node)
         if request == OPENING:
-            kind, text = (
-                OPENING,
-                site_message.present_file(self.folder, number).read_text(encoding="utf-8"),
-            )
+            kind, closing = OPENING, site_message.present_file(self.folder, number)
+            text = closing.read_text(encoding="utf-8")
             questions = {node: {**terms, SITES_PRESENT: text} for node, terms in questions.items()}
         files = {
             site: site_message.message_file(self.folder, number, site, kind)
@@ -257,10 +254,9 @@ class _Rounds:
         return tuple(failed)
 
     def _answers(self) -> list[str]:
-        numbers = range(1, 1 + sum(1 for _ in site_message.answers_in(self.folder)))
-        return [
-            site_message.answer_file(self.folder, number).read_text("utf-8") for number in numbers
-        ]
+        n_answers = sum(1 for _ in site_message.answers_in(self.folder))
+        files = (site_message.answer_file(self.folder, k) for k in range(1, 1 + n_answers))
+        return [file.read_text("utf-8") for file in files]
 
     def _questions(self, site_of_node: Mapping[int, str]) -> dict[int, Terms]:
         answers, questions = self._answers(), dict[int, Terms]()
@@ -297,7 +293,9 @@ def _gather(
             site = waiting[node]
             mismatch = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
             if "letter" in answer:
-                mismatch = _store(str(answer["letter"]), site, questions[node], files[site], turn)
+                mismatch = _written(str(answer["letter"]), site, questions[node], files[site], turn)
+                if mismatch and turn[0]:  # A round may end without it
+                    files[site].unlink(missing_ok=True)
             if mismatch == _LATE:
                 continue
             del waiting[node]
@@ -387,10 +385,10 @@ def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms
 
 
 def _are_terms(plain: object) -> bool:
+    if not isinstance(plain, dict):
+        return False
+    of_rounds = {"version": str, "clipping": bool} if "version" in plain else {}
     try:
-        if not isinstance(plain, dict):
-            raise FrameError("no terms")
-        of_rounds = {"version": str, "clipping": bool} if "version" in plain else {}
         conform({**site_message.STATED, **of_rounds}, plain, "")
     except FrameError:
         return False
@@ -401,18 +399,8 @@ def _quoted(text: object, max_length: int) -> str:
     return shorten(printed(str(text)), max_length)
 
 
-def _store(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
-    """Write a message; return what is wrong with it, or an empty text.
-
-    Of rounds one with a mistake is removed, as a round may end without it.
-    """
-    mismatch = _written(text, site, question, file, turn)
-    if mismatch and turn[0]:
-        file.unlink(missing_ok=True)
-    return mismatch
-
-
 def _written(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
+    """Write a message; return what is wrong with it, or an empty text."""
     try:
         write_whole(file, text.encode(errors="replace"))
         message = site_message.read_message(file)

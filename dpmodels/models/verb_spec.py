@@ -357,12 +357,8 @@ def _divided(
         eps = privacy.gaussian_eps(guarantee.delta, multiplier * NOISE_FACTOR)
         counts = privacy.ZCDP(GAUSSIAN_SHARE / 2 / multiplier**2)
         return Gaussian(), replace(guarantee, eps=eps), counts
-    eps = guarantee.eps * (1 - PURE_SHARE)
-    return (
-        Geometric(),
-        replace(guarantee, eps=eps),
-        privacy.PureDP(guarantee.eps * PURE_SHARE * _ROOM),
-    )
+    rest = replace(guarantee, eps=guarantee.eps * (1 - PURE_SHARE))
+    return Geometric(), rest, privacy.PureDP(guarantee.eps * PURE_SHARE * _ROOM)
 
 
 def _left(guarantee: privacy.ApproxDP, events: Sequence[privacy.Event]) -> privacy.ZCDP:
