@@ -412,11 +412,8 @@ def within_reach(now: ScoreCoordinates, levels: Levels, radius: float) -> ScoreC
             if length > longest:
                 shorten -= (1 - longest / length) / length**2 * np.outer(far, far @ shorten)
     variance, axes = np.linalg.eigh((shorten * now.spread**2) @ shorten.T)
-    return replace(
-        now,
-        whitening=axes.T @ shorten @ now.whitening,
-        spread=np.sqrt(np.maximum(variance, THINNEST)),
-    )
+    spread = np.sqrt(np.maximum(variance, THINNEST))
+    return replace(now, whitening=axes.T @ shorten @ now.whitening, spread=spread)
 
 
 def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoordinates:
@@ -477,10 +474,8 @@ def _moved(
     """
     trust = 1 / (1 + moments.gram_sd**2 * len(shift))
     centre = now.centre + np.linalg.solve(now.whitening, shift) * trust
-    line = now.line + now.coefficients(step)
-    return ScoreCoordinates(
-        centre, whitening, line, now.residual_sd * math.sqrt(left), np.ones(len(shift))
-    )
+    line, sd = now.line + now.coefficients(step), now.residual_sd * math.sqrt(left)
+    return ScoreCoordinates(centre, whitening, line, sd, np.ones(len(shift)))
 
 
 def shrunk_gram(gram: Floats, noise: Floats, spread: Floats) -> tuple[Floats, Floats]:
@@ -535,9 +530,8 @@ def _penalty(moments: ScoreMoments, remaining: Floats) -> float:
     it remains, times the step.
     """
     size = len(moments.gram)
-    square = float(
-        np.clip(moments.score @ moments.score - size * moments.score_sd**2, *SQUARED_STEP)
-    )
+    excess = moments.score @ moments.score - size * moments.score_sd**2
+    square = float(np.clip(excess, *SQUARED_STEP))
     return size * (moments.score_sd**2 / square + float(remaining.mean()))
 
 
