@@ -129,7 +129,11 @@ def stepped_width(noise: Noise, weight: float, other_sd: float, level: float) ->
     """Return the half-width for a weighted discrete noise variable plus a normal one."""
     from scipy.optimize import brentq
 
-    law, spread = _small_noise(noise), max(other_sd, LEAST)
+    # Probabilities of 0, 1, 2, ... steps of discrete Laplace noise of a known sd.
+    square, spread = (noise.sd / noise.step) ** 2, max(other_sd, LEAST)
+    ratio = max((square + 1 - np.sqrt(2 * square + 1)) / square, LEAST)
+    numbers = np.arange(int(np.ceil(40 / -np.log(ratio))) + 1)
+    law = np.asarray((1 - ratio) / (1 + ratio) * ratio**numbers)
 
     def missed(width: float) -> float:
         steps = weight * noise.step * np.arange(-len(law) + 1, len(law))
@@ -138,14 +142,6 @@ def stepped_width(noise: Noise, weight: float, other_sd: float, level: float) ->
 
     # The margin covers the stand-in for 0: a number of steps exactly at the end is inside.
     return float(brentq(missed, 0.0, noise.step * len(law) + 40 * spread)) + 10 * LEAST
-
-
-def _small_noise(noise: Noise) -> Floats:
-    """Return the probabilities of 0, 1, 2, ... steps of discrete Laplace noise of a known sd."""
-    square = (noise.sd / noise.step) ** 2
-    ratio = max((square + 1 - np.sqrt(2 * square + 1)) / square, LEAST)
-    steps = np.arange(int(np.ceil(40 / -np.log(ratio))) + 1)
-    return np.asarray((1 - ratio) / (1 + ratio) * ratio**steps)
 
 
 def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:

@@ -54,7 +54,7 @@ from dpmodels.external_files import parse
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
 from dpmodels.models.site_exchange import exchange_terms, is_exchange
-from dpmodels.models.site_files import combine, site_release, state
+from dpmodels.models.site_files import STATED, combine, site_release, state
 from dpmodels.models.site_network import REQUESTS, SiteAnswers, ask_sites
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
@@ -146,19 +146,9 @@ def client_app(
 
     if isinstance(sites, str):
         raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
-    guarantee, ledger = resolve_budget(eps, delta, budget), ledger_of(ledger)
-    stated: dict[str, Plain] = {
-        "site": site,
-        "session": session,
-        "protocol": protocol,
-        "codebook": codebook,
-        "verb": verb,
-        "budget": guarantee,
-        "adjacency": adjacency,
-        "person": person,
-        "rows": rows,
-        "subset": subset,
-    }
+    stated: dict[str, Plain] = {name: x for name, x in locals().items() if name in STATED}
+    stated["budget"] = resolve_budget(stated.pop("eps"), stated.pop("delta"), budget)
+    ledger = ledger_of(ledger)
     _, chosen, terms = state(formula, **stated, options=options, in_rounds=is_exchange(path))
     terms = exchange_terms(terms) if is_exchange(path) else terms
     stated |= {"csv": csv, "ledger": ledger, **options}

@@ -111,31 +111,6 @@ class Tabulation:
         return Choice(strategy, reason) if noise <= rival_noise else None
 
 
-def with_counts(
-    spec: VerbSpec[Fit], tabulation: Tabulation, other: type[RegressionMechanism] | None
-) -> VerbSpec[Fit]:
-    """Return the specification of a regression that counts may serve; `other` if they do not.
-
-    Without another mechanism there are only counts.
-    """
-
-    def choose(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
-        name = mechanism if isinstance(mechanism, str) else ""
-        if name == "counts":
-            return Choice(tabulation.choice().strategy, "")
-        if other is not None:
-            counted = tabulation.best(other) if name == "auto" else None
-            return spec.choose(mechanism, private) if counted is None else counted
-        if name == "auto":
-            return tabulation.choice()
-        raise ArgumentError(
-            f'mechanism={quoted(mechanism)}: family="ordinal" is computed from counts of '
-            'combinations of levels; write mechanism="counts" or leave it out'
-        )
-
-    return replace(spec, choose=choose, sizes=tabulation.sizes)
-
-
 def ordered_call(call: CoefficientsCall, equation: TwoSided) -> CoefficientsCall:
     """Return the public facts of an ordinal logit: slopes, then thresholds such as ``low|mid``.
 
@@ -403,9 +378,24 @@ def glm_by_counts(request: Request, spec: VerbSpec[Fit], terms: Linear) -> VerbS
         return spec
     tabulation = Tabulation(crossed(terms.equation), request, spec.facts)
     if family == "ordinal":
-        spec = replace(spec, call=ordered_call(call, terms.equation))
-        return with_counts(spec, tabulation, None)
-    return with_counts(spec, tabulation, COEFFICIENTS[AUTOMATIC[family][0]])
+        call = ordered_call(call, terms.equation)
+
+    def choose(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
+        name = mechanism if isinstance(mechanism, str) else ""
+        if name == "counts":
+            return Choice(tabulation.choice().strategy, "")
+        if family != "ordinal":
+            other = COEFFICIENTS[AUTOMATIC[family][0]]
+            counted = tabulation.best(other) if name == "auto" else None
+            return spec.choose(mechanism, private) if counted is None else counted
+        if name == "auto":
+            return tabulation.choice()
+        raise ArgumentError(
+            f'mechanism={quoted(mechanism)}: family="ordinal" is computed from counts of '
+            'combinations of levels; write mechanism="counts" or leave it out'
+        )
+
+    return replace(spec, call=call, choose=choose, sizes=tabulation.sizes)
 
 
 def _logit(terms: Linear, clip: float | None, family: str) -> Model:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from dpmodels.arguments import checked_keywords
 from dpmodels.codebook import Codebook
@@ -35,6 +35,12 @@ from dpmodels.sites.message import protocol_terms
 from dpmodels.sites.parties import with_csv
 from dpmodels.typing import AnyPath, Plain
 from dpmodels.verbs import VERBS, Verb
+
+# Parameters of a site's terms, beside the formula and the verb's options.
+STATED: Final = (
+    *("site", "session", "protocol", "codebook", "verb", "eps", "delta", "budget"),
+    *("adjacency", "person", "rows", "subset"),
+)
 
 
 @entry_point
@@ -151,23 +157,8 @@ def site_release(
     >>> fit.release.shared.sites, fit.nobs
     (('X', 'Y'), 396)
     """
-    stated = state(
-        formula,
-        site=site,
-        session=session,
-        protocol=protocol,
-        codebook=codebook,
-        verb=verb,
-        eps=eps,
-        delta=delta,
-        budget=budget,
-        adjacency=adjacency,
-        person=person,
-        rows=rows,
-        subset=subset,
-        options=options,
-        in_rounds=is_exchange(path),
-    )
+    words = {name: value for name, value in locals().items() if name in STATED}
+    stated = state(formula, **words, options=options, in_rounds=is_exchange(path))
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
     require_key_record(chosen, ledger)
     if is_exchange(path):

@@ -298,7 +298,10 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     sigma = 2 * float(ndtri((1 + share) / 2))
     if sigma < LEAST_SKEWED:
         return np.zeros(len(above.radii))
-    sigma = min(max(sigma, sigma_of_variance(signed.variance)), MOST_SKEWED)
+    seen = HIDDEN_SKEW
+    if not math.isnan(signed.variance):
+        seen = float(np.interp(signed.variance, *_lognormal_variances()))
+    sigma = min(max(sigma, seen), MOST_SKEWED)
     tail = rows * lognormal_tail(sigma, above.radii[:-1])
     masses = -np.diff(tail, prepend=rows, append=0.0)
     heavy = (above if excess > 0 else below).counts
@@ -316,20 +319,12 @@ def one_sided(signed: SignedCells, rows: float) -> tuple[float, float]:
     return excess, above.sd * math.sqrt(2 * body.sum()) / rows
 
 
-def sigma_of_variance(variance: float) -> float:
-    """Return the sd of the logarithm of a lognormal law by its variance.
-
-    In units in which the mean square is 1 of what is cut at :data:`RESIDUAL_CUT`. Of a variance
-    that is not known, nan, :data:`HIDDEN_SKEW`.
-    """
-    if math.isnan(variance):
-        return HIDDEN_SKEW
-    return float(np.interp(variance, *_lognormal_variances()))
-
-
 @cache
 def _lognormal_variances() -> tuple[Floats, Floats]:
-    """Return variances of lognormal laws, and the sds of their logarithms."""
+    """Return variances of lognormal laws, and the sds of their logarithms.
+
+    In units in which the mean square is 1 of what is cut at :data:`RESIDUAL_CUT`.
+    """
     sigmas = np.linspace(LEAST_SKEWED, MOST_SKEWED, 12)
     units = np.array([_lognormal_unit(sigma) for sigma in sigmas])
     return units**2 * np.expm1(sigmas**2) * np.exp(sigmas**2), sigmas

@@ -122,7 +122,13 @@ def _count_weights(
     """
     identities = layout.identities
     weights = np.zeros(len(layout.levels))
-    signed = (_signed_levels(level, coded_levels[f]) for f, level in cell.items())
+    # Of a reference level all rows less those of the coded levels.
+    signed = (
+        [(level, 1.0)]
+        if level in coded_levels[f]
+        else [(NONE, 1.0), *((coded, -1.0) for coded in coded_levels[f])]
+        for f, level in cell.items()
+    )
     for combination in product(*signed):
         key = [NONE] * len(layout.sizes)
         for f, (level, _) in zip(cell, combination, strict=True):
@@ -134,14 +140,6 @@ def _count_weights(
         weights[column] += sign / identities.factor[column]
         weights[0] += sign * identities.shift[column] / identities.factor[column]
     return weights
-
-
-def _signed_levels(level: int, coded_levels: list[int]) -> list[tuple[int, float]]:
-    """Return the levels, with signs, whose counts add up to that of a level."""
-    if level in coded_levels:
-        return [(level, 1.0)]
-    # The reference level: all rows less those of the coded levels.
-    return [(NONE, 1.0), *((coded, -1.0) for coded in coded_levels)]
 
 
 def _row(cell: dict[int, int], means: Floats, layout: Layout) -> Floats:
