@@ -27,6 +27,7 @@ from scipy.special import chdtrc, ndtri
 
 from dpmodels.inference.independence import degrees, margins_of
 from dpmodels.inference.proportions import DETECTION_SDS
+from dpmodels.postprocess.protocol import consistent
 from dpmodels.postprocess.response import inverse, likeliest, matrix
 from dpmodels.released import AnswersRelease, Channel
 from dpmodels.typing import Floats
@@ -237,11 +238,7 @@ class ReadBits(ReadAnswers):
     @cached_property
     def likeliest(self) -> Floats:
         """The shares of levels nearest to the estimates."""
-        levels = self.truths[:-1]
-        falling = np.sort(levels)[::-1]
-        lowered = (np.cumsum(falling) - 1) / np.arange(1, len(levels) + 1)
-        shares = np.maximum(levels - lowered[np.flatnonzero(falling > lowered)[-1]], 0.0)
-        return np.append(shares, 0.0)
+        return np.append(consistent(self.truths[:-1], 1.0), 0.0)
 
     def shares(self, of: Floats, within: Floats) -> Shares:
         """Return the proportions of all levels, whatever the sets: there is one question."""

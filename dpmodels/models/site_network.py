@@ -426,12 +426,9 @@ class Transport(Protocol):
 
     def nodes(self) -> Sequence[int]:
         """Return the nodes that are connected now."""
-        ...
 
     def send(self, part: str, contents: Mapping[int, Mapping[str, Plain]], seconds: float) -> None:
         """Ask nodes; a question not received in that time expires."""
-        ...
 
     def arrived(self) -> Sequence[tuple[int, Mapping[str, object]]]:
         """Return answers not returned before; ``{"failure": why}`` for a node that failed."""
-        ...

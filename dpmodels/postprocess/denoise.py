@@ -37,6 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.errors import ArgumentError
+from dpmodels.postprocess.protocol import consistent
 from dpmodels.typing import Floats
 
 
@@ -407,10 +408,7 @@ def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
     positive = np.maximum(values, 0.0)
     if trace_cap is None or positive.sum() <= trace_cap:
         return positive
-    ordered = np.sort(positive)[::-1]
-    levels = (np.cumsum(ordered) - trace_cap) / np.arange(1, len(ordered) + 1)
-    last = np.flatnonzero(ordered > levels)[-1]
-    projected = np.maximum(positive - levels[last], 0.0)
+    projected = consistent(positive, trace_cap)
     # Differences of numbers far above the bound lose digits.
     return np.asarray(projected * min(trace_cap / projected.sum(), 1.0))
 
