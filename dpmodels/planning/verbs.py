@@ -71,8 +71,7 @@ def logistic(request: Request, assumed: Population, effect: Effect) -> Hypothesi
     population, rows, response = _complete(formula, assumed)
     if not populations.of_sample(effect, assumed):
         name, stated = _variable(formula), populations.effects(effect, formula.terms.names)
-        mean = float(population.shares @ response)
-        chance = expit(_centred(stated, rows, population, mean, formula, expit))
+        chance = expit(_centred(stated, rows, population, response, formula, expit))
         indices = np.arange(population.part.rows)
         twice = np.concatenate([population.shares * (1 - chance), population.shares * chance])
         response = np.repeat([0.0, 1.0], len(indices))
@@ -87,8 +86,7 @@ def counted(request: Request, assumed: Population, effect: Effect) -> Hypothesis
     population, rows, response = _complete(formula, assumed)
     if not populations.of_sample(effect, assumed):
         name, stated = _variable(formula), populations.effects(effect, formula.terms.names)
-        mean = float(population.shares @ response)
-        expected = np.exp(_centred(stated, rows, population, mean, formula, np.exp))
+        expected = np.exp(_centred(stated, rows, population, response, formula, np.exp))
         indices = np.tile(np.arange(population.part.rows), QUANTILES)
         # Quantiles spread evenly over all copies of all rows.
         order = np.random.default_rng(len(indices)).permutation(len(indices))
@@ -173,7 +171,7 @@ def _centred(
     stated: Floats,
     rows: Floats,
     population: Population,
-    mean: float,
+    response: Floats,
     formula: TwoSided,
     link: np.ufunc,
 ) -> Floats:
@@ -183,6 +181,7 @@ def _centred(
     linear = np.asarray(stated @ rows[int(formula.intercept) :])
     if not formula.intercept:
         return linear
+    mean = float(population.shares @ response)
 
     def beyond(constant: float) -> float:
         return float(population.shares @ link(np.minimum(constant + linear, 700.0))) - mean
