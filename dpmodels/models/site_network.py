@@ -293,9 +293,7 @@ def _gather(
             site = waiting[node]
             mismatch = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
             if "letter" in answer:
-                mismatch = _written(str(answer["letter"]), site, questions[node], files[site], turn)
-                if mismatch and turn[0]:  # A round may end without it
-                    files[site].unlink(missing_ok=True)
+                mismatch = _store(str(answer["letter"]), site, questions[node], files[site], turn)
             if mismatch == _LATE:
                 continue
             del waiting[node]
@@ -399,8 +397,18 @@ def _quoted(text: object, max_length: int) -> str:
     return shorten(printed(str(text)), max_length)
 
 
+def _store(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
+    """Write a message; return what is wrong with it, or an empty text.
+
+    Of rounds one with a mistake is removed, as a round may end without it.
+    """
+    mismatch = _written(text, site, question, file, turn)
+    if mismatch and turn[0]:
+        file.unlink(missing_ok=True)
+    return mismatch
+
+
 def _written(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
-    """Write a message; return what is wrong with it, or an empty text."""
     try:
         write_whole(file, text.encode(errors="replace"))
         message = site_message.read_message(file)
