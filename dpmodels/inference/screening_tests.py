@@ -346,7 +346,7 @@ def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
     squares = scales**2
     # By partial fractions of the product of 1/(1 + scale² t²).
     weights = [
-        math.prod(square / (square - other) for other in squares if other != square)
+        math.prod(square / (square - value) for value in squares if value != square)
         for square in squares
     ]
     below = np.exp(-np.abs(away)[:, None] / scales) @ np.array(weights) / 2

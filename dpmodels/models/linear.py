@@ -140,12 +140,14 @@ def coefficients_spec(
     def chosen(mechanism: object, private: Sequence[object]) -> tuple[AnyStrategy, str]:
         ridge, choices = options.get("ridge"), list[Choice[Any]]()
         for value in ridge if isinstance(ridge, tuple) else (ridge,):
-            one = choose_strategy(mechanism, table, lambda: automatic, {**options, "ridge": value})
-            with_value = one.strategy if ridge is None else with_ridge(one.strategy, value)
-            choices.append(one._replace(strategy=with_value))
+            choice = choose_strategy(
+                mechanism, table, lambda: automatic, {**options, "ridge": value}
+            )
+            with_value = choice.strategy if ridge is None else with_ridge(choice.strategy, value)
+            choices.append(choice._replace(strategy=with_value))
         strategy, reason = choices[0]
         if len(choices) > 1:
-            strategy = Tuned(tuple(choice.strategy for choice in choices))
+            strategy = Tuned(tuple(candidate.strategy for candidate in choices))
         elif isinstance(ridge, tuple):
             reason = f"{reason} {ALONE}".strip()
         rounded = len(private) > 1 and strategy.info.numerics == "idealised"

@@ -144,11 +144,13 @@ def over_shapes(
 
 
 def summarised(
-    entered: Sequence[Any], runs: pd.DataFrame, measures: Mapping[str, str] = MEASURES
+    entered: Sequence[Contender | FitContender],
+    runs: pd.DataFrame,
+    measures: Mapping[str, str] = MEASURES,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the losses by shape, and a line of the comparison for each that was entered."""
     losses = by_shape(runs, measures)
-    lines = [over_shapes(each.name, losses, measures) | each.details for each in entered]
+    lines = [over_shapes(plan.name, losses, measures) | plan.details for plan in entered]
     return losses, pd.DataFrame(lines)
 
 

@@ -95,8 +95,8 @@ class SiteAnswers:
         if part == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         received_keys = request.get("keys")
-        named = set(received_keys) if isinstance(received_keys, Mapping) else set()
-        if self.sites and named != set(self.sites):
+        keyed = set(received_keys) if isinstance(received_keys, Mapping) else set()
+        if self.sites and keyed != set(self.sites):
             return self._refusal("it does not agree: the keys are not those of the sites it named")
         with TemporaryDirectory() as folder:
             cards = self._cards(received_keys, Path(folder))

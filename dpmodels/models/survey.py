@@ -32,7 +32,6 @@ from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.sites.parties import parties, with_csv
 from dpmodels.surveys import answers as survey_answers
 from dpmodels.surveys.answers import Devices, Strata
-from dpmodels.typing import Option
 from dpmodels.variables import Categorical
 from dpmodels.verbs import spec_of
 
@@ -148,10 +147,10 @@ def dp_survey(
     book = survey_answers.with_levels(declared, devices)
     (answers,) = with_csv((answers,), csv)
     arguments = formula, answers, book, devices, weights, strata
-    release: Any = None
-    options: dict[str, Option] = {"weights": weights, "strata": None}
+    options = {"weights": weights, "strata": None}
     if parsed_formula(formula, book).response:
-        release, options["method"] = _modelled(*arguments, method), method
+        release: AnswersFitRelease | AnswersRelease = _modelled(*arguments, method)
+        options["method"] = method
     else:
         release = _tabulated(*arguments)
     options["strata"] = release.stratified

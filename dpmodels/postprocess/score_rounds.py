@@ -298,10 +298,10 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     sigma = 2 * float(ndtri((1 + share) / 2))
     if sigma < LEAST_SKEWED:
         return np.zeros(len(above.radii))
-    seen = HIDDEN_SKEW
+    implied = HIDDEN_SKEW
     if not math.isnan(signed.variance):
-        seen = float(np.interp(signed.variance, *_lognormal_variances()))
-    sigma = min(max(sigma, seen), MOST_SKEWED)
+        implied = float(np.interp(signed.variance, *_lognormal_variances()))
+    sigma = min(max(sigma, implied), MOST_SKEWED)
     tail = rows * lognormal_tail(sigma, above.radii[:-1])
     masses = -np.diff(tail, prepend=rows, append=0.0)
     heavy = (above if excess > 0 else below).counts

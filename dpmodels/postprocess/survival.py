@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from dpmodels.postprocess.protocol import rising
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Integers
 
 # Noise sds that the rows at risk must reach for a curve to go on: a choice.
 DETECTION_SDS: Final = 5.0
@@ -63,7 +63,7 @@ class Followed:
         """Fraction of the exposed rows with the event; 0 if no row was exposed."""
         return self._hazard(self.exposed)
 
-    def _hazard(self, exposed: Numbers) -> Floats:
+    def _hazard(self, exposed: Floats | Integers) -> Floats:
         none = np.zeros(len(exposed))
         return np.asarray(np.divide(self.events, exposed, out=none, where=exposed > 0))
 

@@ -305,15 +305,15 @@ class Session(VerbMethods):
         eps, delta, budget
             Of the whole search; delta is a tenth of the session's by default.
         """
-        private, whole = as_private(codebook), whole_of(self._ledger)
+        private, allowed = as_private(codebook), whole_of(self._ledger)
         if private is None:
             raise errors.CodebookError(
                 f'codebook= is of type {type(codebook).__name__}: expected "private" or '
                 'dp.private_codebook(age="numeric", ...)'
             )
         if delta is None:
-            spends = budget is None and isinstance(whole, privacy.ApproxDP)
-            delta = getattr(whole, "delta", 0.0) * DELTA_SHARE * spends
+            spends = budget is None and isinstance(allowed, privacy.ApproxDP)
+            delta = getattr(allowed, "delta", 0.0) * DELTA_SHARE * spends
         total, terms = privacy.resolve_budget(eps, delta, budget), self._terms
         book = terms.codebook | private.declared
         request = Request("bounds", formula, book, total, terms.adjacency, {}, terms.subset)
