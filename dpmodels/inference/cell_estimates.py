@@ -341,7 +341,9 @@ def _noise_of_values(
         sums = np.zeros((len(cells.rows), len(parts)))
         for k, part in enumerate(parts):
             if part.variable != variable:
-                sums[:, k] = _sums_by_level(released, variable, part)[:-1]
+                table = released.table(tuple(sorted((variable, part.variable))))
+                by_level = (table if variable < part.variable else table.T) @ part.values
+                sums[:, k] = by_level[:-1]
         by_left, by_right = points.T @ left[inside], points.T @ right[inside]
         at_points = by_left * by_right * cells.rows[cells.cell][:, None]
         beside, slopes = (
@@ -353,11 +355,6 @@ def _noise_of_values(
         more = cells.at_ends.by_sums(at_points, slopes)
         by_rows[variable] = np.append(more, np.zeros((1, left.shape[1])), axis=0)
     return total, by_rows
-
-
-def _sums_by_level(released: Residuals, variable: int, part: Scores) -> Floats:
-    table = released.table((min(variable, part.variable), max(variable, part.variable)))
-    return np.asarray((table if variable < part.variable else table.T) @ part.values)
 
 
 def identified(law: CellLaw) -> CellLaw:
@@ -412,13 +409,17 @@ class Distribution:
     step: float = 0.0
 
     def quantile(self, prob: float) -> float:
-        """Return where the distribution, made monotone, reaches a probability."""
-        return self._rounded(_crossing(self.edges, np.maximum.accumulate(self.values), prob))
-
-    def _rounded(self, number: float) -> float:
+        """Return where the distribution, made monotone, first reaches a probability."""
+        edges, values = self.edges, np.maximum.accumulate(self.values)
+        k = int(np.searchsorted(values, prob, side="left"))
+        if k == 0 or k == len(edges):
+            number = float(edges[min(k, len(edges) - 1)])
+        else:
+            fraction = (prob - values[k - 1]) / (values[k] - values[k - 1])
+            number = float(edges[k - 1] + fraction * (edges[k] - edges[k - 1]))
         if self.step != 1.0:
             return number
-        return float(np.clip(round(number), self.edges[0] + 0.5, self.edges[-1] - 0.5))
+        return float(np.clip(round(number), edges[0] + 0.5, edges[-1] - 0.5))
 
     def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
         """Return the cells in which the distribution is not distinguished from `prob`.
@@ -432,15 +433,6 @@ class Distribution:
         low, high = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
         inside = 0.5 * (self.step == 1.0)
         return float(low) + inside, float(high) - inside
-
-
-def _crossing(edges: Floats, values: Floats, prob: float) -> float:
-    """Return where an increasing function first reaches a value, linear between edges."""
-    k = int(np.searchsorted(values, prob, side="left"))
-    if k == 0 or k == len(edges):
-        return float(edges[min(k, len(edges) - 1)])
-    fraction = (prob - values[k - 1]) / (values[k] - values[k - 1])
-    return float(edges[k - 1] + fraction * (edges[k] - edges[k - 1]))
 
 
 def distribution(table: ReleasedCells, edges: Floats, above: Floats, below: Floats) -> Distribution:

@@ -152,13 +152,9 @@ class Correlation:
         variance = self.square + sampling_variance
         if variance <= 0:
             return math.copysign(math.inf, self.estimate), self.freedom, 0.0
-        freedom = (
-            self.freedom * (variance / sampling_variance) ** 2
-            if sampling_variance > 0
-            else math.inf
-        )
         statistic = self.estimate / math.sqrt(variance)
-        freedom = min(freedom, 1e9)
+        ratio = variance / sampling_variance if sampling_variance > 0 else math.inf
+        freedom = min(self.freedom * ratio**2, 1e9)
         return statistic, freedom, float(2 * stdtr(freedom, -abs(statistic)))
 
     def noise_ends(self, level: float) -> tuple[float, float]:
@@ -234,12 +230,8 @@ def residuals(equations: NormalEquations, targets: Floats) -> Residuals:
         [root.T @ block @ root for block in row] for row in ((noise[0], cross), (cross, noise[1]))
     ]
     correction = [[float(np.trace(block)) for block in row] for row in blocks]
-    return Residuals(
-        model,
-        combinations,
-        combinations.T @ model.moments @ combinations + correction,
-        np.block(blocks),
-    )
+    scatter = combinations.T @ model.moments @ combinations + correction
+    return Residuals(model, combinations, scatter, np.block(blocks))
 
 
 def _score(equations: NormalEquations, vector: Floats) -> Floats:
@@ -414,19 +406,12 @@ class Canonical:
             variances = np.array([self._pair_variance(k, int(j), float(rho)) for j in rest])
             with np.errstate(divide="ignore", invalid="ignore"):
                 shares = variances / gaps**2
-            turn = float(shares.sum())
-            if not turn <= TURNED:
-                terms.append((self._pair_variance(k, k, float(rho)), 0.0, 0.0, 0.0))
-                continue
-            second = 2 * float((variances * shares).sum())
-            terms.append(
-                (
-                    self._pair_variance(k, k, float(rho)),
-                    float((variances / gaps).sum()),
-                    second,
-                    1.0,
-                )
-            )
+            first, bias, second = self._pair_variance(k, k, float(rho)), 0.0, 0.0
+            is_separate = float(shares.sum()) <= TURNED
+            if is_separate:
+                bias = float((variances / gaps).sum())
+                second = 2 * float((variances * shares).sum())
+            terms.append((first, bias, second, float(is_separate)))
         table = np.array(terms, dtype=np.float64).T
         return table[0], table[1], table[2], table[3] > 0
 

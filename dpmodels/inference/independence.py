@@ -94,8 +94,7 @@ def independence_within(
     if not testable:
         reason = "the total of a level is not distinguishable from 0 at this budget, even pooled."
         return not_identified(len(strata) * degrees(shape), reason)
-    margins = np.concatenate([margin for margin, _ in selection])
-    noises = np.concatenate([root for _, root in selection])
+    margins, noises = map(np.concatenate, zip(*selection, strict=True))
     return _tested(testable, fourth_cumulants, margins, noises, pooled if len(strata) == 1 else ())
 
 
@@ -143,7 +142,11 @@ def _excess(table: Floats, noise_root: Floats) -> tuple[Floats, Floats, Floats, 
     margins = margins_of(table)
     shares = reduce(np.multiply.outer, [margin / total for margin in margins]).ravel()
     expected = total * shares
-    jacobian = np.eye(table.size) - _slope(table.shape, margins, expected, total)
+    slope = np.full((table.size, table.size), (1.0 - table.ndim) / total)
+    positions = np.indices(table.shape).reshape(table.ndim, -1)
+    for position, margin in zip(positions, margins, strict=True):
+        slope += (position[:, None] == position[None, :]) / margin[position][:, None]
+    jacobian = np.eye(table.size) - expected[:, None] * slope
     sampled = total * (np.diag(shares) - np.outer(shares, shares))
     spread = jacobian @ sampled @ jacobian.T
     return table.ravel() - expected, spread, jacobian @ noise_root, float(expected.min())
@@ -187,26 +190,12 @@ def _pooled(
         decisions += zip(
             np.diff(margin[neighbours]).tolist(), np.diff(noisy[neighbours], axis=0), strict=True
         )
-    selection = (
-        np.array([over for over, _ in decisions]),
-        np.array([noise for _, noise in decisions]),
-    )
+    margins, noises = map(np.array, zip(*decisions, strict=True))
     if not n_pooled:
-        return (), identity, selection
+        return (), identity, (margins, noises)
     pooled, separate = np.sort(order[:n_pooled]), np.sort(order[n_pooled:])
-    return (
-        tuple(pooled.tolist()),
-        np.vstack([identity[separate], identity[pooled].sum(axis=0)]),
-        selection,
-    )
-
-
-def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, total: float) -> Floats:
-    positions = np.indices(shape).reshape(len(shape), -1)
-    slope = np.full((expected.size, expected.size), (1.0 - len(shape)) / total)
-    for position, margin in zip(positions, margins, strict=True):
-        slope += (position[:, None] == position[None, :]) / margin[position][:, None]
-    return np.asarray(expected[:, None] * slope)
+    pooling = np.vstack([identity[separate], identity[pooled].sum(axis=0)])
+    return tuple(pooled.tolist()), pooling, (margins, noises)
 
 
 def whitening(spread: Floats, df: int) -> Floats:

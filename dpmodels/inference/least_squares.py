@@ -232,9 +232,8 @@ class LeastSquares:
 
     def _least(self, directions: Floats, starts: Iterable[Floats]) -> tuple[Floats, float]:
         """Return the minimiser of Q over `directions` from all starts, and Q on the χ² scale."""
-        theta, value = min(
-            (self.nearest(directions, start) for start in starts), key=lambda o: o[1]
-        )
+        solutions = (self.nearest(directions, start) for start in starts)
+        theta, value = min(solutions, key=lambda solution: solution[1])
         free = directions.shape[1]
         if free:
             value = as_chi_squared(value, self._gaps(theta, directions), len(theta) - free)
@@ -358,9 +357,8 @@ class LeastSquares:
         """
         ends = np.repeat([[-math.inf, math.inf]], len(directions), axis=0)
         if self.clear:
-            ends[is_identified] = self._combined(directions).ends(float(ndtri((1 + level) / 2)))[
-                is_identified
-            ]
+            all_ends = self._combined(directions).ends(float(ndtri((1 + level) / 2)))
+            ends[is_identified] = all_ends[is_identified]
         else:
             for k in np.flatnonzero(is_identified):
                 ends[k] = self.interval(directions[k], level)
@@ -515,9 +513,8 @@ class Combinations:
         root = np.sqrt(np.where(bounded, half**2 + a * width**2 * self.fixed, 0.0))
         divisor = np.where(bounded, a, 1.0)
         low = np.where(bounded, self.middle - (half + root) / divisor, -np.inf)
-        return np.column_stack(
-            [low, np.where(bounded, self.middle + (root - half) / divisor, np.inf)]
-        )
+        high = np.where(bounded, self.middle + (root - half) / divisor, np.inf)
+        return np.column_stack([low, high])
 
     def root(self, values: Floats) -> Floats:
         """Return the signed root of the statistic at `values`."""

@@ -69,10 +69,8 @@ class MarginNoise:
         contrast, common = {}, {}
         for i, left_weights, right_weights in zip(term, left, right, strict=True):
             common_part = float(left_weights.sum() * right_weights.sum()) / self.sizes[i]
-            contrast[i], common[i] = (
-                float(left_weights @ right_weights) - common_part,
-                common_part / self.sizes[i],
-            )
+            contrast[i] = float(left_weights @ right_weights) - common_part
+            common[i] = common_part / self.sizes[i]
         return math.fsum(
             self.variances[part] * math.prod(contrast[i] if i in part else common[i] for i in term)
             for part in subsets(term)

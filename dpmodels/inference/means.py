@@ -75,9 +75,8 @@ class GroupMoments:
         """
         groups, size = self.parts.shape
         noise = self.noise._replace(added=tuple(range(size)) * groups)
-        return replace(
-            self, parts=self.parts.sum(axis=0, keepdims=True), noise=noise, joined=groups
-        )
+        parts = self.parts.sum(axis=0, keepdims=True)
+        return replace(self, parts=parts, noise=noise, joined=groups)
 
     @cached_property
     def count_sd(self) -> float:
@@ -102,11 +101,8 @@ class GroupMoments:
         Before that divisor they are moved into 0 to 1/4, within which all variances are.
         For persons in several groups the variances of their means, weighted by squared shares.
         """
-        return (
-            np.clip(self._ratio(self._central(2)), 0.0, 0.25)
-            * self._correction
-            * self._weight_ratio
-        )
+        raw = np.clip(self._ratio(self._central(2)), 0.0, 0.25)
+        return raw * self._correction * self._weight_ratio
 
     @cached_property
     def independent(self) -> Floats:
@@ -245,10 +241,8 @@ class GroupMoments:
         return np.asarray((weights * self.parts).sum(axis=1) / self._divisor)
 
     def _ratio_noise(self, weights: Floats, ratio: Floats) -> Floats:
-        residual_weights = weights - np.nan_to_num(ratio)[:, None]
-        return np.asarray(
-            np.sqrt(self.noise.product(residual_weights, residual_weights)) / self._divisor
-        )
+        scores = weights - np.nan_to_num(ratio)[:, None]
+        return np.asarray(np.sqrt(self.noise.product(scores, scores)) / self._divisor)
 
     def _invert(self, weights: Floats, spread: Floats, level: float) -> Interval:
         variance = np.maximum(spread, 0.0)
@@ -456,9 +450,8 @@ def _several(moments: GroupMoments, detected: NDArray[np.intp]) -> EqualMeans:
     metric = (vectors / np.sqrt(np.maximum(values, 1e-300))).T @ contrasts
     df = len(detected) - 1
     statistic = float(((metric @ means) ** 2).sum()) / df
-    excess = EXCESS[moments.noise.law] * float(
-        (((metric @ noise_root) ** 2).sum(axis=0) ** 2).sum()
-    )
+    squares = ((metric @ noise_root) ** 2).sum(axis=0)
+    excess = EXCESS[moments.noise.law] * float((squares**2).sum())
     larger = 1 + excess / (2 * df)
     spread = np.diag(covariance)
     weights = 1 / np.maximum(spread, 1e-300)

@@ -83,7 +83,13 @@ def ratio_interval(
     detected = bottom > 0
     estimate = np.divide(top, bottom, out=np.zeros_like(top), where=detected)
     scores, ones = weights - estimate[:, None], np.ones_like(weights)
-    kappa = _ratio_factors(noise.weights(scores), noise, np.sqrt(sampling), level)
+    noise_weights, spread = noise.weights(scores), np.sqrt(sampling)
+    sds = np.sqrt(noise.sd**2 * (noise_weights**2).sum(axis=1) + spread**2)
+    widths = [
+        half_width(noise.law, row, noise.sd, extra_sd, level) / sd if sd > 0 else 1.0
+        for row, extra_sd, sd in zip(noise_weights, spread.tolist(), sds.tolist(), strict=True)
+    ]
+    kappa = np.array(widths)
     # In terms of the distance from the estimate, where the score is 0: avoids cancellation.
     a = bottom**2 - kappa**2 * noise.product(ones, ones)
     half = kappa**2 * noise.product(scores, ones)
@@ -93,16 +99,6 @@ def ratio_interval(
     divisor = np.where(bounded, a, 1.0)
     lower = np.where(bounded, estimate - (half + root) / divisor, -np.inf)
     return lower, np.where(bounded, estimate - (half - root) / divisor, np.inf)
-
-
-def _ratio_factors(score: Floats, noise: Noise, spread: Floats, level: float) -> Floats:
-    sds = np.sqrt(noise.sd**2 * (score**2).sum(axis=1) + spread**2)
-    pairs = zip(score, spread.tolist(), sds.tolist(), strict=True)
-    widths = [
-        half_width(noise.law, row, noise.sd, extra_sd, level) / sd if sd > 0 else 1.0
-        for row, extra_sd, sd in pairs
-    ]
-    return np.array(widths)
 
 
 # Steps above this fraction of the noise sd are treated as discrete: a choice.
@@ -116,7 +112,11 @@ def count_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, 
 
     A negative count is taken as 0, which lengthens its interval: otherwise some would be just 0.
     """
-    return within(counts, _count_width(noise, level))
+    weights = noise.weights(np.ones(1))
+    if noise.law != "laplace" or noise.step < SMALL_NOISE * noise.sd:
+        return within(counts, half_width(noise.law, weights, noise.sd, 0.0, level))
+    other_sd = abs(float(weights[1])) * noise.sd
+    return within(counts, stepped_width(noise, float(weights[0]), other_sd, level))
 
 
 def within(counts: Floats, width: Floats | float) -> tuple[Floats, Floats]:
@@ -125,18 +125,15 @@ def within(counts: Floats, width: Floats | float) -> tuple[Floats, Floats]:
     return np.maximum(feasible - width, 0.0), feasible + width
 
 
-def _count_width(noise: Noise, level: float) -> float:
-    weights = noise.weights(np.ones(1))
-    if noise.law != "laplace" or noise.step < SMALL_NOISE * noise.sd:
-        return half_width(noise.law, weights, noise.sd, 0.0, level)
-    return stepped_width(noise, float(weights[0]), abs(float(weights[1])) * noise.sd, level)
-
-
 def stepped_width(noise: Noise, weight: float, other_sd: float, level: float) -> float:
     """Return the half-width for a weighted discrete noise variable plus a normal one."""
     from scipy.optimize import brentq
 
-    law, spread = _small_noise(noise), max(other_sd, LEAST)
+    # Probabilities of 0, 1, 2, ... steps of discrete Laplace noise of a known sd.
+    square, spread = (noise.sd / noise.step) ** 2, max(other_sd, LEAST)
+    ratio = max((square + 1 - np.sqrt(2 * square + 1)) / square, LEAST)
+    numbers = np.arange(int(np.ceil(40 / -np.log(ratio))) + 1)
+    law = np.asarray((1 - ratio) / (1 + ratio) * ratio**numbers)
 
     def missed(width: float) -> float:
         steps = weight * noise.step * np.arange(-len(law) + 1, len(law))
@@ -145,14 +142,6 @@ def stepped_width(noise: Noise, weight: float, other_sd: float, level: float) ->
 
     # The margin covers the stand-in for 0: a number of steps exactly at the end is inside.
     return float(brentq(missed, 0.0, noise.step * len(law) + 40 * spread)) + 10 * LEAST
-
-
-def _small_noise(noise: Noise) -> Floats:
-    """Return the probabilities of 0, 1, 2, ... steps of discrete Laplace noise of a known sd."""
-    square = (noise.sd / noise.step) ** 2
-    ratio = max((square + 1 - np.sqrt(2 * square + 1)) / square, LEAST)
-    steps = np.arange(int(np.ceil(40 / -np.log(ratio))) + 1)
-    return np.asarray((1 - ratio) / (1 + ratio) * ratio**steps)
 
 
 def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:
@@ -185,10 +174,9 @@ def wilson(
     feasible = np.maximum(counts, 0.0)
     variance, covariance, all_cells = noise
     estimate = np.minimum(feasible / total, 1.0)
-    kappa = _factors(
-        estimate, variance - 2 * estimate * covariance + estimate**2 * all_cells, total, law, level
-    )
-    return score_interval(feasible, total, (variance, covariance, all_cells), kappa, total)
+    noisy = variance - 2 * estimate * covariance + estimate**2 * all_cells
+    kappa = _factors(estimate, noisy, total, law, level)
+    return score_interval(feasible, total, noise, kappa, total)
 
 
 def score_interval(
@@ -342,10 +330,8 @@ def count_detected_with(share: float, scale: float, threshold: int) -> int:
     low, high = 0, 2 * threshold + 1
     while high - low > 1:
         tried = (low + high) // 2
-        enough = (
-            1 - float(below(np.array([float(threshold - tried)]), scale, threshold)[0]) >= share
-        )
-        low, high = (low, tried) if enough else (tried, high)
+        missed = float(below(np.array([float(threshold - tried)]), scale, threshold)[0])
+        low, high = (low, tried) if 1 - missed >= share else (tried, high)
     return high
 
 
@@ -364,10 +350,8 @@ def detected_count_interval(
     def released(count: Floats, at: Floats) -> Floats:
         """Return the probability of a noisy count up to `at`, given that it is released."""
         below_threshold = below(threshold - count, scale, threshold)
-        below_value = below(at - count, scale, threshold)
-        return np.clip(
-            (below_value - below_threshold) / np.maximum(1 - below_threshold, 1e-300), 0.0, 1.0
-        )
+        between = below(at - count, scale, threshold) - below_threshold
+        return np.clip(between / np.maximum(1 - below_threshold, 1e-300), 0.0, 1.0)
 
     lowest = np.maximum(noisy - threshold, 1.0) - 1
     beyond = noisy + threshold + 1

@@ -98,13 +98,9 @@ class ReleasedCells:
     def noise(self, scores: Floats) -> Floats:
         """Return the noise covariance of ``Σ W* ψ``; `scores` are ψ, shape (cells, k)."""
         sums = self._sums.T @ (scores * self._weights[:, None])
-        tables, position = {}, 0
-        solved = cho_solve(self._factor, sums)
-        for margin in self.margins:
-            size = cells(margin, self.released.sizes)
-            tables[margin] = solved[position : position + size]
-            position += size
-        return noise_of(tables, self.released)
+        ends = np.cumsum([cells(margin, self.released.sizes) for margin in self.margins])
+        solved = np.split(cho_solve(self._factor, sums), ends[:-1])
+        return noise_of(dict(zip(self.margins, solved, strict=True)), self.released)
 
     def sampling(self, scores: Floats) -> Floats:
         """Return the covariance of ``Σ ψ`` over the rows by sampling; shape (k, k)."""

@@ -27,6 +27,7 @@ from scipy.special import chdtrc, ndtri
 
 from dpmodels.inference.independence import degrees, margins_of
 from dpmodels.inference.proportions import DETECTION_SDS
+from dpmodels.postprocess.protocol import consistent
 from dpmodels.postprocess.response import inverse, likeliest, matrix
 from dpmodels.released import AnswersRelease, Channel
 from dpmodels.typing import Floats
@@ -111,9 +112,7 @@ class ReadAnswers:
         squares = release.values if release.squares is None else release.squares
         has_answers = weights.sum(axis=1) > 0
         counts, weights, squares = (
-            release.values[has_answers],
-            weights[has_answers],
-            squares[has_answers],
+            table[has_answers] for table in (release.values, weights, squares)
         )
         totals = weights.sum(axis=1, keepdims=True)
         factor = np.ones_like(totals) / max(float(totals.sum()), np.finfo(float).tiny)
@@ -239,11 +238,7 @@ class ReadBits(ReadAnswers):
     @cached_property
     def likeliest(self) -> Floats:
         """The shares of levels nearest to the estimates."""
-        levels = self.truths[:-1]
-        falling = np.sort(levels)[::-1]
-        lowered = (np.cumsum(falling) - 1) / np.arange(1, len(levels) + 1)
-        shares = np.maximum(levels - lowered[np.flatnonzero(falling > lowered)[-1]], 0.0)
-        return np.append(shares, 0.0)
+        return np.append(consistent(self.truths[:-1], 1.0), 0.0)
 
     def shares(self, of: Floats, within: Floats) -> Shares:
         """Return the proportions of all levels, whatever the sets: there is one question."""
@@ -316,9 +311,8 @@ def independence_of_shares(
     positions = np.indices(shape).reshape(len(shape), -1)
     slope = np.zeros((len(shares), len(shares)))
     for position, margin in zip(positions, margins, strict=True):
-        slope += (
-            (position[:, None] == position[None, :]) * expected[:, None] / margin[position][:, None]
-        )
+        is_same = position[:, None] == position[None, :]
+        slope += is_same * expected[:, None] / margin[position][:, None]
     jacobian = np.eye(len(shares)) - slope + (len(shape) - 1) * expected[:, None]
     return wald(shares - expected, jacobian @ covariance @ jacobian.T, degrees(shape), information)
 
@@ -353,9 +347,8 @@ def kept_information(channel: Channel, truths: Floats) -> float:
     probabilities = matrix([channel])
     answers = probabilities @ truths
     with np.errstate(invalid="ignore", divide="ignore"):
-        square = np.where(
-            answers[:, None] > 0, probabilities**2 * truths / answers[:, None], 0.0
-        ).sum()
+        ratios = probabilities**2 * truths / answers[:, None]
+    square = np.where(answers[:, None] > 0, ratios, 0.0).sum()
     return float(min(max(square - 1, 0.0) / (len(truths) - 1), 1.0))
 
 

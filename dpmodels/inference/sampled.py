@@ -144,16 +144,11 @@ class SampledMoments(GroupMoments):
         if strata is not None:
             parts, sd = strata.parts.sum(axis=1, keepdims=True), strata.noise_sd * added
             strata = replace(strata, parts=parts, noise_sd=sd)
-        return replace(
-            self,
-            parts=self.parts.sum(axis=0, keepdims=True),
-            noise=noise,
-            joined=groups,
-            strata=strata,
-            cut=replace(
-                cut, parts=cut.parts.sum(axis=0, keepdims=True), noise_sd=cut.noise_sd * added
-            ),
+        cut = replace(
+            cut, parts=cut.parts.sum(axis=0, keepdims=True), noise_sd=cut.noise_sd * added
         )
+        parts = self.parts.sum(axis=0, keepdims=True)
+        return replace(self, parts=parts, noise=noise, joined=groups, strata=strata, cut=cut)
 
     @cached_property
     def independent(self) -> Floats:
@@ -257,24 +252,15 @@ class SampledMoments(GroupMoments):
         mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
         simple = np.maximum(squared - mean, 0.0) * self._sample_correction
         if self.strata is not None:
-            simple = self._by_stratum(scores, squares, squared, simple)
+            strata, parts = self.strata, self.strata.parts
+            sums, noise = (parts * scores).sum(axis=2), (scores**2).sum(axis=1)
+            by_stratum = (parts[:, :, : self.n_squares] * squares).sum(axis=2)
+            simple = strata.within(sums, strata.noise_sd**2 * noise, by_stratum, squared, simple)
         return np.asarray(simple * self.fpc)
-
-    def _by_stratum(
-        self, scores: Floats, squares: Floats, squared: Floats, simple: Floats
-    ) -> Floats:
-        """Take the squared sums of strata off, where noise does not hide them."""
-        strata = self.strata
-        assert strata is not None
-        sums = (strata.parts * scores).sum(axis=2)
-        noise = strata.noise_sd**2 * (scores**2).sum(axis=1)
-        by_stratum = (strata.parts[:, :, : self.n_squares] * squares).sum(axis=2)
-        return strata.within(sums, noise, by_stratum, squared, simple)
 
     def _both_central(self, centre: Floats) -> Floats:
         """Return the weights of squared distances from a centre, in both blocks of parts."""
-        blocks = [central_weights(degree, 2, centre) for degree in (self.degree, 2)]
-        return np.hstack(blocks)
+        return np.hstack([central_weights(degree, 2, centre) for degree in (self.degree, 2)])
 
     @cached_property
     def variances(self) -> Floats:

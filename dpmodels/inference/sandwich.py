@@ -229,7 +229,9 @@ class Sandwich:
         loadings = direction @ self.lost
         if float(loadings @ loadings) > MOSTLY * float(direction @ direction):
             return -math.inf, math.inf
-        if self._is_normal(direction):
+        # Elsewhere the variance is that at each value tried: noise that raises the curvature
+        # shortens the step and the standard error together, and a fit is reported if it does.
+        if self.noise_law.clear and not self.noise_law.bends((direction @ self.axes)[None]):
             roots = [self.noise_root, self.sampling_root] if full else [self.noise_root]
             half = float(ndtri((1 + level) / 2) * np.linalg.norm(direction @ np.hstack(roots)))
             middle = float(direction @ self.estimate)
@@ -240,14 +242,6 @@ class Sandwich:
         lower, upper = law.interval(direction @ self.axes, level)
         margin = float(ndtri((1 + level) / 2) * np.linalg.norm(loadings * self.lost_sizes))
         return middle + lower - margin, middle + upper + margin
-
-    def _is_normal(self, direction: Floats) -> bool:
-        """Whether the curvature is so clear that a combination is normal about its value.
-
-        Elsewhere its variance is that at each value tried: noise that raises the curvature shortens
-        the step and the standard error together, and a fit is reported if noise raises it.
-        """
-        return self.noise_law.clear and not self.noise_law.bends((direction @ self.axes)[None])
 
     def statistic(self, direction: Floats, value: float = 0.0) -> float:
         """Return the distance of ``direction · coefficients`` from a value in standard errors."""
@@ -366,31 +360,29 @@ def _lost_sizes(directions: Floats, values: Floats, release: CoefficientsRelease
 def _at_start(
     release: CoefficientsRelease,
 ) -> tuple[CoefficientsRelease, Floats, NewtonPath | None]:
-    """Return a release about the point where a step starts, noise of its gradient, and its path."""
+    """Return a release about the point where a step starts, noise of its gradient, and its path.
+
+    With scores of all weights that is the point where they are.
+    """
     noise = release.gradient_sd**2 * np.eye(len(release.coefficients))
     if release.meat is not None:
-        release, noise = _at_scores(release)
+        scores, bought = unit_scores.score_at_first(release), release.curvature
+        assert scores is not None
+        assert bought is not None
+        noise = scores[1] @ scores[1].T
+        release = replace(
+            release,
+            coefficients=unit_scores.first_point(release),
+            gradient=-scores[0],
+            gradient_sd=0.0,
+            coefficient_sd=0.0,
+            curvature=replace(bought, end=None),
+        )
     path = newton_path(release)
     if path is not None:
         assert release.curvature is not None
         release = replace(release, curvature=pooled(release.curvature, path))
     return release, noise, path
-
-
-def _at_scores(release: CoefficientsRelease) -> tuple[CoefficientsRelease, Floats]:
-    """Return a release about the point of the scores of all weights, and their error there."""
-    scores, bought = unit_scores.score_at_first(release), release.curvature
-    assert scores is not None
-    assert bought is not None
-    about = replace(
-        release,
-        coefficients=unit_scores.first_point(release),
-        gradient=-scores[0],
-        gradient_sd=0.0,
-        coefficient_sd=0.0,
-        curvature=replace(bought, end=None),
-    )
-    return about, scores[1] @ scores[1].T
 
 
 def dispersion(released: BoughtCurvature) -> float:
@@ -502,11 +494,8 @@ def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:
 
 def _times_vector(noise: MomentNoise, vector: Floats) -> Floats:
     off, diagonal = noise.off**2, noise.diagonal**2
-    square = float(vector @ vector)
-    return np.asarray(
-        off * (square * np.eye(len(vector)) + np.outer(vector, vector))
-        + (diagonal - 2 * off) * np.diag(vector**2)
-    )
+    everywhere = float(vector @ vector) * np.eye(len(vector)) + np.outer(vector, vector)
+    return np.asarray(off * everywhere + (diagonal - 2 * off) * np.diag(vector**2))
 
 
 # Levels of a category with enough curvature for intervals of their coefficients.

@@ -346,9 +346,7 @@ def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
     squares = scales**2
     # By partial fractions of the product of 1/(1 + scale² t²).
     weights = [
-        math.prod(
-            square / (square - other_square) for other_square in squares if other_square != square
-        )
+        math.prod(square / (square - value) for value in squares if value != square)
         for square in squares
     ]
     below = np.exp(-np.abs(away)[:, None] / scales) @ np.array(weights) / 2
@@ -387,10 +385,9 @@ class Correlations(NamedTuple):
             half_width(law, slopes, noise_sd, 0.0, level) if identified else math.nan
             for slopes, identified in zip(self.slopes, is_identified.tolist(), strict=True)
         ]
-        ends = (
+        low, high = (
             np.clip(self.values + sign * np.array(width), self.lower_bound, 1.0) for sign in (-1, 1)
         )
-        low, high = ends
         return np.where(is_identified, low, self.lower_bound), np.where(is_identified, high, 1.0)
 
     def summed_sd(self, noise_sd: float) -> Floats:
@@ -407,10 +404,8 @@ def associated_correlations(
     To first order the noise of r is ``g_C/√(V W) - r g_V/(2 V) - r g_W/(2 W)``.
     """
     detected = (scatters > DETECTION_SDS * noise_sd) & (response > DETECTION_SDS * noise_sd)
-    scatter, response_scatter = (
-        np.where(detected, scatters, 1.0),
-        response if detected.any() else 1.0,
-    )
+    scatter = np.where(detected, scatters, 1.0)
+    response_scatter = response if detected.any() else 1.0
     root = np.sqrt(scatter * response_scatter)
     values = np.where(detected, np.clip(products / root, -1.0, 1.0), np.nan)
     slopes = np.stack([1 / root, -values / (2 * scatter), -values / (2 * response_scatter)], axis=1)

@@ -78,6 +78,7 @@ def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: F
     return np.maximum(variance + half**2 * diagonal_part - 2 * half * shared, 0.0)
 
 
+@np.errstate(all="ignore")
 def entry_sd(cov: Covariance) -> Floats:
     """Return the noise sd of each entry of a released matrix, to first order.
 
@@ -90,19 +91,13 @@ def entry_sd(cov: Covariance) -> Floats:
     of ``R_jj`` if their released roots were divided by: the delta method. Columns without any
     variance and noise have divisors near 0, whose squares may underflow; warnings are suppressed.
     """
-    with np.errstate(all="ignore"):
-        return _first_order(cov)
-
-
-def _first_order(cov: Covariance) -> Floats:
     shared = np.where(cov.standardised & ~cov.weak, 1.0, 0.0)
     unit = np.outer(cov.divisor, cov.divisor)
     scaled_mean, halved = cov.mean / cov.divisor, cov.matrix / 2
     mean = cov.noise.mean / cov.divisor
     diagonal = shared * cov.noise.diagonal / cov.divisor**2
-    mean_terms = mean[:, None] * (
-        2 * halved * (shared * scaled_mean)[:, None] - scaled_mean[None, :]
-    )
+    by_mean = 2 * halved * (shared * scaled_mean)[:, None] - scaled_mean[None, :]
+    mean_terms = mean[:, None] * by_mean
     spread = halved * diagonal[:, None]
     by_rows = (halved * (shared * (1 - scaled_mean**2))[:, None]) * cov.noise.count
     by_count = (np.outer(scaled_mean, scaled_mean) - cov.matrix) * cov.noise.count
@@ -382,10 +377,8 @@ def arrow_noise(spectrum: Spectrum, vectors: Floats, pair: tuple[int, int]) -> F
     shares ``E_ab``.
     """
     components = list(pair)
-    if (
-        not spectrum.readable[components].all()
-        or (spectrum.alike[components].sum(axis=1) > 1).any()
-    ):
+    is_grouped = (spectrum.alike[components].sum(axis=1) > 1).any()
+    if is_grouped or not spectrum.readable[components].all():
         return None
     y, v = spectrum.values, spectrum.pair_variance
     squares, noise = vectors**2, np.empty((len(vectors), 2, 2))
@@ -396,8 +389,7 @@ def arrow_noise(spectrum: Spectrum, vectors: Floats, pair: tuple[int, int]) -> F
         grown = squares[:, a] * (v[a, a] + spectrum.count_sd[a] ** 2) / (4 * y[a])
         noise[:, at, at] = turned + grown
     a, b = components
-    gap = y[a] - y[b]
-    shared = -np.sqrt(y[a] * y[b]) * v[a, b] / gap**2 * vectors[:, a] * vectors[:, b]
+    shared = -np.sqrt(y[a] * y[b]) * v[a, b] / (y[a] - y[b]) ** 2 * vectors[:, a] * vectors[:, b]
     noise[:, 0, 1] = noise[:, 1, 0] = shared
     return noise
 

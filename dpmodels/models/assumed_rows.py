@@ -23,7 +23,7 @@ from dpmodels.design.columns import converted
 from dpmodels.design.parts import FACES, Part
 from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
-from dpmodels.formula.coding import Block, Factor
+from dpmodels.formula.coding import Factor
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
 from dpmodels.frames import concatenated, no_rows, open_rows
@@ -114,9 +114,8 @@ def of_outcomes(plan: object, rows: int) -> Prediction | None:
     lost_below, clear_from = LOST_CURVATURE, CLEAR_CURVATURE
     if "lengths" not in plan.scales:
         strength, lost_below, clear_from = strength / columns, LOST_PURE, CLEAR_PURE
-    return Prediction(
-        strength, lost_below, clear_from, "no slope will have a standard error", NUMBERS
-    )
+    lacking = "no slope will have a standard error"
+    return Prediction(strength, lost_below, clear_from, lacking, NUMBERS)
 
 
 def covariances(design: PrivateDesign, plan: object, rows: int) -> Prediction:
@@ -156,23 +155,19 @@ def assumed_variances(design: PrivateDesign) -> Floats:
     """Return assumed variances of a design's columns in its unit ball, shape (columns,)."""
     blocks, units = design.public.blocks, design.scaling.scale * design.scaling.row_norm
     parts = np.split(units, np.cumsum([len(block.names) for block in blocks])[:-1])
-    return np.concatenate([*map(_of_block, blocks, parts)])
-
-
-def _of_block(block: Block, units: Floats) -> Floats:
-    """Return variances of equally frequent levels and ends of ranges."""
-    numbers = sum(map(_fills_little, block.factors))
-    return np.asarray((block.points / units).var(axis=0) / FILLED**numbers)
+    # Levels, and ends of ranges, are equally frequent in `points`.
+    variances = [
+        (block.points / unit).var(axis=0) / FILLED ** sum(map(_fills_little, block.factors))
+        for block, unit in zip(blocks, parts, strict=True)
+    ]
+    return np.concatenate(variances)
 
 
 def _fills_little(factor: Factor) -> bool:
     """Whether a factor is neither a category nor a whole number of two values."""
-    match factor:
-        case Category():
-            return False
-        case Real(lower=lower, upper=upper, step=step):
-            return step < upper - lower
-    return True
+    if isinstance(factor, Real):
+        return factor.step < factor.upper - factor.lower
+    return not isinstance(factor, Category)
 
 
 def is_one_release(plan: object) -> TypeGuard[Plan]:
@@ -228,12 +223,6 @@ class Distribution(NamedTuple):
     sd: float  # As a share of it
 
 
-def _zeros(uniform: Floats) -> Floats:
-    """Half of the numbers at the minimum, the others exponential above it."""
-    above = -np.log1p(-np.maximum(2 * uniform - 1, 0.0))
-    return np.asarray((above - 0.5) / math.sqrt(0.75))
-
-
 LAWS: Final[Mapping[str, Distribution]] = {
     "normal": Distribution("normal, 3 sd to either bound", ndtri, 1 / 2, 1 / 6),
     "uniform": Distribution(
@@ -242,7 +231,12 @@ LAWS: Final[Mapping[str, Distribution]] = {
     "skewed": Distribution(
         "exponential from the lower bound", lambda u: -np.log1p(-u) - 1, 1 / 7, 1 / 7
     ),
-    "zeros": Distribution("half at the lower bound", _zeros, 1 / 20, math.sqrt(0.75) / 10),
+    "zeros": Distribution(
+        "half at the lower bound",
+        lambda u: (-np.log1p(-np.maximum(2 * u - 1, 0.0)) - 0.5) / math.sqrt(0.75),
+        1 / 20,
+        math.sqrt(0.75) / 10,
+    ),
     "tails": Distribution(
         "Student's t, 3 df", lambda u: stdtrit(HEAVY, u) / math.sqrt(HEAVY), 1 / 2, 1 / 12
     ),
@@ -309,10 +303,9 @@ class AssumedRows:
             name: _column(variable, self.shapes.get(name, self.usual), column)
             for (name, variable), column in zip(self.codebook.items(), uniform.T, strict=False)
         }
-        count = len(uniform)
         person = self.codebook.person
         if person is not None and person not in columns:
-            columns[person] = np.arange(count)
+            columns[person] = np.arange(len(uniform))
         return pd.DataFrame(columns)
 
 
@@ -378,12 +371,9 @@ def _check(name: object, shape: object, codebook: Codebook) -> None:
         return
     law, *moments = shape if isinstance(shape, tuple) else (shape,)
     option(f"shape[{name!r}]", law, LAWS, f"; {_FORM}")
-    valid = not moments or (len(moments) == 2 and real(moments[1]) > 0)
-    if (
-        not valid
-        or any(math.isnan(real(moment)) for moment in moments)
-        or (isinstance(variable, Date) and moments)
-    ):
+    numbers = [real(moment) for moment in moments]
+    is_valid = len(numbers) == 2 and not math.isnan(numbers[0]) and numbers[1] > 0
+    if moments and (isinstance(variable, Date) or not is_valid):
         raise ArgumentError(
             f"shape[{name!r}]: expected a distribution, with or without a mean and a positive sd, "
             'such as ("normal", 41, 12); dates take no mean and sd'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -199,17 +198,10 @@ def compare_mechanisms(
     auto = comparison.Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
     entered = [mechanism_trials.planned_contender(name, MOMENTS, trial) for name in names]
     shapes = lengths(trial) if assumptions.row_length is None else None
-    losses = mechanism_trials.by_shape(mechanism_trials.run_trials(entered, trial))
-    frame = pd.DataFrame(
-        [
-            mechanism_trials.over_shapes(contender.name, losses) | contender.details
-            for contender in entered
-        ]
-    )
-    measure = assumptions.ranked_by
-    frame = frame.sort_values(
-        [measure, f"{measure}_worst"], ascending=measure != "energy", kind="stable"
-    )
+    runs, measure = mechanism_trials.run_trials(entered, trial), assumptions.ranked_by
+    losses, frame = mechanism_trials.summarised(entered, runs)
+    order, rises = [measure, f"{measure}_worst"], measure != "energy"
+    frame = frame.sort_values(order, ascending=rises, kind="stable")
     return comparison.Comparison(assumptions, frame.reset_index(drop=True), losses, shapes, auto)
 
 
@@ -246,26 +238,20 @@ def _chosen(names: object, available: Mapping[str, type[object]]) -> list[str]:
     """Return the names of the mechanisms, all of them by default."""
     if names is None:
         return list(available)
-    listed = ", ".join(map(repr, available))
+    listed, chosen = ", ".join(map(repr, available)), list[str]()
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise ArgumentError(f"mechanisms={quoted(names)}: expected a list of names out of {listed}")
-    listed_names = [_registered_name(name, available) for name in names]
-    for name in listed_names:
-        if not isinstance(name, str) or (
-            name not in available and supplied(name, available) is None
-        ):
+    for value in names:
+        registered = supplied(value, available) if isinstance(value, str | type) else None
+        name = value if registered is None else registered.mechanism.name
+        if not isinstance(name, str) or (registered is None and name not in available):
             refuse_superseded("mechanisms: ", name)
             raise ArgumentError(
                 f"mechanisms: {quoted(name)} is not known{did_you_mean(name, available)}; "
                 f"expected names out of {listed}"
             )
-    return listed_names
-
-
-def _registered_name(value: object, available: Mapping[str, type[object]]) -> Any:
-    """Return the name of a registered mechanism of such a table, or the value itself."""
-    registered = supplied(value, available) if isinstance(value, str | type) else None
-    return value if registered is None else registered.mechanism.name
+        chosen.append(name)
+    return chosen
 
 
 def _shares(spectrum: object, columns: int) -> Floats:
@@ -294,22 +280,19 @@ def shares_of_norm(value: object) -> tuple[float, ...]:
     if value is None:
         return ()
     values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    listed = tuple(_share(length) for length in values)
+    listed = tuple(map(real, values))
+    for length, number in zip(values, listed, strict=True):
+        if not 0 < number <= 1:
+            raise ArgumentError(
+                f"row_length={quoted(length)}: expected a number above 0, up to 1, or a list of "
+                "such"
+            )
     if not listed or len(set(listed)) < len(listed):
         raise ArgumentError(
             "row_length=: expected a number above 0, up to 1, or different ones in a list, such "
             "as [0.1, 0.3, 1]"
         )
     return listed
-
-
-def _share(value: object) -> float:
-    length = real(value)
-    if not 0 < length <= 1:
-        raise ArgumentError(
-            f"row_length={quoted(value)}: expected a number above 0, up to 1, or a list of such"
-        )
-    return length
 
 
 # ``compare_mechanisms`` for formulas with a response: the loss of each in a fit.
@@ -344,22 +327,13 @@ def compared_fits(
     )
     strategy, _, reason = trial.planned("auto")
     entered = [mechanism_trials.planned_fit_contender(name, trial) for name in names]
-    losses = mechanism_trials.by_shape(
-        mechanism_trials.run_fit_trials(entered, trial), mechanism_trials.FIT_MEASURES
-    )
-    lines = [
-        mechanism_trials.over_shapes(contender.name, losses, mechanism_trials.FIT_MEASURES)
-        | contender.details
-        for contender in entered
-    ]
-    frame = pd.DataFrame(lines).sort_values(["error", "error_worst"], kind="stable")
-    descriptions = pd.DataFrame(
-        {"shape": list(shapes), "like": [shape.like for shape in shapes.values()]}
-    )
+    runs = mechanism_trials.run_fit_trials(entered, trial)
+    losses, frame = mechanism_trials.summarised(entered, runs, mechanism_trials.FIT_MEASURES)
+    frame = frame.sort_values(["error", "error_worst"], kind="stable").reset_index(drop=True)
+    likes = [shape.like for shape in shapes.values()]
+    descriptions = pd.DataFrame({"shape": list(shapes), "like": likes})
     auto = comparison.Automatic(strategy.info.name, reason)
-    return comparison.FitComparison(
-        assumptions, frame.reset_index(drop=True), losses, descriptions, auto
-    )
+    return comparison.FitComparison(assumptions, frame, losses, descriptions, auto)
 
 
 def fit_spec(

@@ -87,15 +87,11 @@ def _ordered(
     facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
 ) -> Choice[AnyStrategy]:
     """Choose among mechanisms for ordered cells; "flat" is the one with least noise per cell."""
-    flat, _ = auto_counts(facts, guarantee)
-    mechanisms, automatic = (
-        (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
-    )
+    (flat, _), is_plane = auto_counts(facts, guarantee), len(facts.shape) == 3
+    mechanisms, automatic = (PLANE, auto_plane) if is_plane else (ORDERED, auto_ordered)
     table: Mapping[str, type[AnyStrategy]] = {"flat": COUNTS[flat], **COUNTS, **mechanisms}
-    n_rows = None
-    if facts.adjacency.n_public and len(private) == 1:
-        (source,) = private
-        n_rows = together((source.nrows if source.rereadable else None,), facts.adjacency.places)
+    is_public = facts.adjacency.n_public and len(private) == 1
+    n_rows = _n_rows(facts, private) if is_public else None
     return choose_strategy(mechanism, table, partial(automatic, facts, guarantee, n_rows))
 
 
@@ -117,6 +113,10 @@ def _n_rows_for_range(facts: CountFacts, private: Sequence[PrivateCells]) -> int
     number = tally.measured
     if number is None or (number.lower, number.upper) == (0.0, 1.0):
         return None
+    return _n_rows(facts, private)
+
+
+def _n_rows(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
     counts = (source.nrows if source.rereadable else None for source in private)
     return together(counts, facts.adjacency.places)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 from dpmodels import errors, privacy
@@ -115,11 +115,9 @@ def divided(
             f"a private codebook has levels to release, which {total.describe()} does not allow, "
             "as a level may occur in a single row: write delta=1e-6, or declare the levels"
         )
-    if isinstance(total, privacy.PureDP):
-        bounds, left = privacy.split(total.eps, (share, 1 - share))
-        return Stages(privacy.PureDP(bounds), None, privacy.PureDP(left))
-    bounds, left = privacy.split(total.rho, (share, 1 - share))
-    return Stages(privacy.ZCDP(bounds), None, privacy.ZCDP(left))
+    amount = total.eps if isinstance(total, privacy.PureDP) else total.rho
+    bounds, left = privacy.split(amount, (share, 1 - share))
+    return Stages(type(total)(bounds), None, type(total)(left))
 
 
 def _divided_with_delta(
@@ -193,27 +191,19 @@ def formula_variables(formula: str, names: Iterable[str]) -> tuple[set[str], tup
     ({'g'}, ('y', 'x', 'g', 'h'))
     """
     check_size(formula)
-    names_of_dot = tuple(names)
+    names_of_dot, codes = tuple(names), list[str]()
     if ALL_NAMES.search(formula) and not names_of_dot:
         raise errors.FormulaError(
             f"formula {errors.shorten(formula)!r} names all variables, and a private codebook has "
             'none: write their names, or their types, dp.private_codebook(age="numeric", ...)'
         )
-    ends = [-1, *marks(formula), len(formula)]
-    sides = [formula[start + 1 : end] for start, end in pairwise(ends)]
-    codes = [
-        code
-        for side in sides
-        if side.strip()
-        for term in parsed_formula(f"~ {side}", names_of_dot).predictors
-        for code in term
-    ]
-    categories = {name for code in codes if _is_category(code) for name in variables_in(code)}
+    for start, end in pairwise([-1, *marks(formula), len(formula)]):
+        side = formula[start + 1 : end]
+        if side.strip():
+            codes += chain(*parsed_formula(f"~ {side}", names_of_dot).predictors)
+    functions = {code: getattr(getattr(syntax(code), "func", None), "id", "") for code in codes}
+    categories = {name for code in codes if functions[code] == "C" for name in variables_in(code)}
     return categories, tuple(dict.fromkeys(name for code in codes for name in variables_in(code)))
-
-
-def _is_category(code: str) -> bool:
-    return getattr(getattr(syntax(code), "func", None), "id", "") == "C"
 
 
 def found_text(variables: Mapping[str, Variable]) -> str:
@@ -279,12 +269,8 @@ def draft_calls(
     if stages.bounds is not None:
         wide = {name: private.wide(name, kind) for name, kind in unknown.bounds.items()}
         text = " + ".join(map(quote, wide))
-        book = request.codebook | wide
-        calls.append(
-            replace(
-                draft, verb=_BOUNDS, formula=f"~ {text}", codebook=book, guarantee=stages.bounds
-            )
-        )
+        draft = replace(draft, codebook=request.codebook | wide)
+        calls.append(replace(draft, verb=_BOUNDS, formula=f"~ {text}", guarantee=stages.bounds))
     return tuple(calls)
 
 

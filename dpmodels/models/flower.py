@@ -54,7 +54,7 @@ from dpmodels.external_files import parse
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
 from dpmodels.models.site_exchange import exchange_terms, is_exchange
-from dpmodels.models.site_files import combine, site_release, state
+from dpmodels.models.site_files import STATED, combine, site_release, state
 from dpmodels.models.site_network import REQUESTS, SiteAnswers, ask_sites
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
@@ -146,26 +146,14 @@ def client_app(
 
     if isinstance(sites, str):
         raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
-    guarantee, ledger = resolve_budget(eps, delta, budget), ledger_of(ledger)
-    stated: dict[str, Plain] = {
-        "site": site,
-        "session": session,
-        "protocol": protocol,
-        "codebook": codebook,
-        "verb": verb,
-        "budget": guarantee,
-        "adjacency": adjacency,
-        "person": person,
-        "rows": rows,
-        "subset": subset,
-    }
+    stated: dict[str, Plain] = {name: x for name, x in locals().items() if name in STATED}
+    stated["budget"] = resolve_budget(stated.pop("eps"), stated.pop("delta"), budget)
+    ledger = ledger_of(ledger)
     _, chosen, terms = state(formula, **stated, options=options, in_rounds=is_exchange(path))
     terms = exchange_terms(terms) if is_exchange(path) else terms
-    local: dict[str, Plain] = {"csv": csv, "ledger": ledger}
-    release = partial(site_release, formula, data, path, **stated, **local, **options)
-    answers = SiteAnswers(
-        site, chosen, terms, Path(path), release, key, tuple(cards), tuple(sites), ledger
-    )
+    stated |= {"csv": csv, "ledger": ledger, **options}
+    release, keys = partial(site_release, formula, data, path, **stated), (key, tuple(cards))
+    answers = SiteAnswers(site, chosen, terms, Path(path), release, *keys, tuple(sites), ledger)
     app = ClientApp()
     for request in REQUESTS:
         app.query(request)(partial(_reply, answers, request))
@@ -258,10 +246,8 @@ class _FlowerTransport:
             Message(_record(plain), node, f"query.{request}", ttl=max(seconds, 1.0))
             for node, plain in contents.items()
         ]
-        numbers = self._grid.push_messages(messages)
-        self._sent |= {
-            number: node for number, node in zip(numbers, contents, strict=False) if number
-        }
+        numbers = zip(self._grid.push_messages(messages), contents, strict=False)
+        self._sent |= {number: node for number, node in numbers if number}
 
     def arrived(self) -> list[tuple[int, dict[str, object]]]:
         replies = self._grid.pull_messages(list(self._sent)) if self._sent else ()

@@ -75,8 +75,7 @@ class Tabulation:
             raise FormulaError(
                 f"{term!r} takes many values, and {what} counts combinations of levels: cut or "
                 f"compare it, as in cut({term}, [...])"
-                + ", or leave mechanism= out"
-                * (not is_ordinal)
+                f"{'' if is_ordinal else ', or leave mechanism= out'}"
             )
         for name in _OTHERS:
             if options.get(name) is not None:
@@ -100,43 +99,16 @@ class Tabulation:
         (strategy, _), levels = self.choice(), len(self.table.response.levels)
         if isinstance(self.request.private, PureDP) and levels > 2:
             return Choice(strategy, "it needs no delta.")
-        plan = strategy.plan(self.facts, self.request.private)
-        rival = other()
-        rival_scales = rival.plan(self.facts, self.request.private).scales
+        plan, rival = strategy.plan(self.facts, self.request.private), other()
+        scales = rival.plan(self.facts, self.request.private).scales
         spread = self.table.cells / levels * (levels - 1 if levels > 2 else 0.5)
         noise = plan.noise_sd * math.sqrt(spread)
-        rival_sd = rival_scales.get("last", rival_scales.get("sd"))
-        rival_noise = rival_sd * self.facts.columns**0.5
+        rival_noise = scales.get("last", scales.get("sd")) * self.facts.columns**0.5
         reason = (
             f"with {self.table.cells:,} cells its noise in the score has an sd of "
             f"{two_digits(noise)}; that of {rival.info.name} would have {two_digits(rival_noise)}."
         )
         return Choice(strategy, reason) if noise <= rival_noise else None
-
-
-def with_counts(
-    spec: VerbSpec[Fit], tabulation: Tabulation, other: type[RegressionMechanism] | None
-) -> VerbSpec[Fit]:
-    """Return the specification of a regression that counts may serve; `other` if they do not.
-
-    Without another mechanism there are only counts.
-    """
-
-    def choose(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
-        name = mechanism if isinstance(mechanism, str) else ""
-        if name == "counts":
-            return Choice(tabulation.choice().strategy, "")
-        if other is not None:
-            counted = tabulation.best(other) if name == "auto" else None
-            return spec.choose(mechanism, private) if counted is None else counted
-        if name == "auto":
-            return tabulation.choice()
-        raise ArgumentError(
-            f'mechanism={quoted(mechanism)}: family="ordinal" is computed from counts of '
-            'combinations of levels; write mechanism="counts" or leave it out'
-        )
-
-    return replace(spec, choose=choose, sizes=tabulation.sizes)
 
 
 def ordered_call(call: CoefficientsCall, equation: TwoSided) -> CoefficientsCall:
@@ -354,11 +326,11 @@ def dp_glm(
 @spec_of("glm", joint="gradients", designs=True)
 def glm_spec(request: Request) -> VerbSpec[Fit]:
     """Build the specification of a dp_glm call."""
-    if request.codebook.design is not None:
+    has_design = request.codebook.design is not None
+    if has_design:
         _check_design(request)
     spec, terms = glm_by_sums(request)
-    is_counted = request.codebook.design is None
-    return glm_by_counts(request, spec, terms) if is_counted else spec
+    return spec if has_design else glm_by_counts(request, spec, terms)
 
 
 def glm_by_sums(request: Request) -> tuple[VerbSpec[Fit], Linear]:
@@ -379,8 +351,7 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Fit], Linear]:
 
     counts = {} if request.codebook.design is not None else {"counts": CellCounts}
     further: Any = RATES if model.family == "poisson" else counts
-    table = COEFFICIENTS | further
-    automatic = AUTOMATIC[model.family]
+    table, automatic = COEFFICIENTS | further, AUTOMATIC[model.family]
     return coefficients_spec(request, terms, model, table, automatic, result), terms
 
 
@@ -407,9 +378,24 @@ def glm_by_counts(request: Request, spec: VerbSpec[Fit], terms: Linear) -> VerbS
         return spec
     tabulation = Tabulation(crossed(terms.equation), request, spec.facts)
     if family == "ordinal":
-        spec = replace(spec, call=ordered_call(call, terms.equation))
-        return with_counts(spec, tabulation, None)
-    return with_counts(spec, tabulation, COEFFICIENTS[AUTOMATIC[family][0]])
+        call = ordered_call(call, terms.equation)
+
+    def choose(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
+        name = mechanism if isinstance(mechanism, str) else ""
+        if name == "counts":
+            return Choice(tabulation.choice().strategy, "")
+        if family != "ordinal":
+            other = COEFFICIENTS[AUTOMATIC[family][0]]
+            counted = tabulation.best(other) if name == "auto" else None
+            return spec.choose(mechanism, private) if counted is None else counted
+        if name == "auto":
+            return tabulation.choice()
+        raise ArgumentError(
+            f'mechanism={quoted(mechanism)}: family="ordinal" is computed from counts of '
+            'combinations of levels; write mechanism="counts" or leave it out'
+        )
+
+    return replace(spec, call=call, choose=choose, sizes=tabulation.sizes)
 
 
 def _logit(terms: Linear, clip: float | None, family: str) -> Model:

@@ -10,7 +10,7 @@ from dpmodels.arguments import checked_keywords, fraction
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.privacy.register import convergence_notes
-from dpmodels.privacy.trade_off import Curve, curve_of
+from dpmodels.privacy.trade_off import curve_of
 from dpmodels.results.base import Result
 from dpmodels.results.call import ALPHA, PRIOR, convergence_words, is_local
 from dpmodels.results.comparison import ReadingResult
@@ -88,10 +88,8 @@ def reading(
     """
     chosen = None if adjacency is person is rows is None else adjacency or "replace"
     relation = None if chosen is None else privacy.protecting(chosen, rows, person)
-    alpha, prior = (
-        fraction("alpha", alpha, ", such as 0.05"),
-        fraction("prior", prior, ", such as 0.5"),
-    )
+    alpha = fraction("alpha", alpha, ", such as 0.05")
+    prior = fraction("prior", prior, ", such as 0.5")
     stated = eps is not None or delta != 0
     if isinstance(budget, Ledger | Result):
         if stated or relation is not None:
@@ -143,10 +141,9 @@ def _of_ledger(ledger: Ledger, alpha: float, prior: float) -> ReadingResult:
     if spent.amount > 0:
         labels.append(f"{spent.describe()}, so far")
         curves.append(_spent(spent))
+    notes = convergence_notes(ledger.register()["mechanism"])
     return ReadingResult(
-        "; ".join(
-            (f"ledger {ledger.place}".strip(), *convergence_notes(ledger.register()["mechanism"]))
-        ),
+        "; ".join((f"ledger {ledger.place}".strip(), *notes)),
         tuple(labels),
         tuple(curves),
         ledger.adjacency,
@@ -159,9 +156,8 @@ def _of_ledger(ledger: Ledger, alpha: float, prior: float) -> ReadingResult:
 def _spent(spent: privacy.Spent) -> Guarantee:
     if spent.unit == "rho":
         return privacy.ZCDP(spent.amount)
-    return (
-        privacy.ApproxDP(spent.amount, spent.delta) if spent.delta else privacy.PureDP(spent.amount)
-    )
+    amount, delta = spent.amount, spent.delta
+    return privacy.ApproxDP(amount, delta) if delta else privacy.PureDP(amount)
 
 
 def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:
@@ -172,7 +168,10 @@ def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:
     curve = curve_of(release.events)
     if curve is not None and not isinstance(guarantee, privacy.PureDP):
         curves.append(curve)
-        labels.append(_in_words(curve))
+        if isinstance(curve, privacy.GaussianEvent):
+            labels.append(f"Gaussian noise, mu = {1 / curve.multiplier:.3g}")
+        else:
+            labels.append(f"{curve.describe()}, without delta")
     return ReadingResult(
         ", ".join(filter(None, (f"{type(fit).__name__} {fit.call.formula}", caveat))),
         tuple(labels),
@@ -183,9 +182,3 @@ def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:
         local=is_local(release),
         simulated=release.simulated,
     )
-
-
-def _in_words(curve: Curve) -> str:
-    if isinstance(curve, privacy.GaussianEvent):
-        return f"Gaussian noise, mu = {1 / curve.multiplier:.3g}"
-    return f"{curve.describe()}, without delta"

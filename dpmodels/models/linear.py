@@ -16,7 +16,7 @@ from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.tally import Sampling, sampling_of
 from dpmodels.formula.values import Category
-from dpmodels.mechanisms.choose import choose_strategy
+from dpmodels.mechanisms.choose import Choice, choose_strategy
 from dpmodels.mechanisms.protocol import AnyStrategy, RegressionFacts, RegressionMechanism
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.tuning import Tuned
@@ -88,11 +88,9 @@ def linear(request: Request) -> Linear:
         known = (float(scaled.centre[at]), float(units[at]))
         ends = np.array([equation.known.lower[0], equation.known.upper[0]]) - scaled.centre[at]
         response_length = math.hypot(response_length, np.abs(ends).max() / scaled.scale[at])
-    longest = (
-        math.sqrt(scaled.row_norm**2 - response_length**2) / scaled.row_norm
-        if equation.terms.names
-        else 0.0
-    )
+    longest = 0.0
+    if equation.terms.names:
+        longest = math.sqrt(scaled.row_norm**2 - response_length**2) / scaled.row_norm
     predictors = Predictors(
         terms=len(equation.terms.names),
         intercept=equation.intercept,
@@ -138,22 +136,17 @@ def coefficients_spec(
         has_columns = coded.names or known is not None
         return result(call, release, row_coder(coded, known) if has_columns else None)
 
-    def strategy_for(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
-        strategy, reason = choose_strategy(
-            mechanism, table, lambda: automatic, {**options, "ridge": ridge}
-        )
-        usual = not isinstance(options.get("ridge"), tuple) and ridge is None
-        return strategy if usual else with_ridge(strategy, ridge), reason
-
     def chosen(mechanism: object, private: Sequence[object]) -> tuple[AnyStrategy, str]:
-        ridge = options.get("ridge")
-        candidates = ridge if isinstance(ridge, tuple) else (ridge,)
-        strategies, reasons = zip(
-            *(strategy_for(mechanism, value) for value in candidates), strict=True
-        )
-        strategy, reason = strategies[0], reasons[0]
-        if len(candidates) > 1:
-            strategy = Tuned(strategies)
+        ridge, choices = options.get("ridge"), list[Choice[Any]]()
+        for value in ridge if isinstance(ridge, tuple) else (ridge,):
+            choice = choose_strategy(
+                mechanism, table, lambda: automatic, {**options, "ridge": value}
+            )
+            with_value = choice.strategy if ridge is None else with_ridge(choice.strategy, value)
+            choices.append(choice._replace(strategy=with_value))
+        strategy, reason = choices[0]
+        if len(choices) > 1:
+            strategy = Tuned(tuple(candidate.strategy for candidate in choices))
         elif isinstance(ridge, tuple):
             reason = f"{reason} {ALONE}".strip()
         rounded = len(private) > 1 and strategy.info.numerics == "idealised"

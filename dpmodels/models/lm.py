@@ -303,9 +303,8 @@ def _automatic(
     if not isinstance(guarantee, (ApproxDP, ZCDP)):
         return "moments", ONCE
     predicted = _predicted_errors(design, facts, guarantee)
-    if predicted["scores"] < predicted["moments"]:
-        return "scores", ABOUT_LINE
-    return "moments", ONCE
+    is_quieter = predicted["scores"] < predicted["moments"]
+    return ("scores", ABOUT_LINE) if is_quieter else ("moments", ONCE)
 
 
 def _predicted(

@@ -128,9 +128,7 @@ def _read(saved: Saved) -> tuple[Any, Any, Kind, Fields]:
     arrays, facts = dict(saved.arrays), plain.pop("release", None)
     call = with_arrays(kind.call, plain.pop("call", None), arrays)
     names = set(facts) if isinstance(facts, dict) else set()
-    form: object = max(
-        get_args(AnyRelease), key=lambda release_type: len(names & {*fields_of(release_type)})
-    )
+    form: object = max(get_args(AnyRelease), key=lambda form: len(names & {*fields_of(form)}))
     call_kind: object = kind.call
     array_names = {path[-1] for path, _ in arrays_of(call_kind)}
     plain |= {name: arrays[name] for name in kind.fields.keys() & arrays.keys()}
@@ -153,16 +151,11 @@ def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
 
 def _row_norm(default_norm: float | None, call: Any, release: object) -> float | None:
     """Return the option row_norm= where rows were clipped to less than the codebook allows."""
-    clipped_by_release = (
-        isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
-    )
-    if (
-        default_norm is None
-        or clipped_by_release
-        or math.isclose(default_norm, call.row_norm, rel_tol=_NEAR)
-    ):
+    has_ball = isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
+    if default_norm is None or has_ball:
         return None
-    return float(call.row_norm)
+    is_default = math.isclose(default_norm, call.row_norm, rel_tol=_NEAR)
+    return None if is_default else float(call.row_norm)
 
 
 def _scaled(*names: str) -> Options:

@@ -10,7 +10,7 @@ from dpmodels.arguments import boolean, finite
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, one_measured, parse_sides
 from dpmodels.formula.tally import Tally
-from dpmodels.formula.values import Category, Real, Truth, Varying
+from dpmodels.formula.values import Category, Real, Truth
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally, sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
@@ -397,20 +397,14 @@ def tables(
             f"formula {shorten(formula_sides.text)!r} has no variable to describe; write '~ a + b' "
             "or 'a + b ~ group'"
         )
-    return tuple(
-        _tally(value, formula_sides.groups, of_number) for value in formula_sides.described
-    )
-
-
-def _tally(
-    value: Varying,
-    groups: tuple[Category, ...],
-    of_number: Callable[[tuple[Category, ...], Real], Tally],
-) -> Tally:
-    """Describe a number by its first two moments, a category by its counts."""
-    match value:
-        case Real():
-            return of_number(groups, value)
-        case Category() | Truth():
-            return Tally((*groups, grouping(value)))
-    raise FormulaError(f"{shorten(value.code)!r} has several columns; describe the variable itself")
+    tallies, groups = [], formula_sides.groups
+    for value in formula_sides.described:
+        if isinstance(value, Real):
+            tallies.append(of_number(groups, value))
+        elif isinstance(value, Category | Truth):
+            tallies.append(Tally((*groups, grouping(value))))
+        else:
+            raise FormulaError(
+                f"{shorten(value.code)!r} has several columns; describe the variable itself"
+            )
+    return tuple(tallies)

@@ -143,6 +143,17 @@ def over_shapes(
     return line
 
 
+def summarised(
+    entered: Sequence[Contender | FitContender],
+    runs: pd.DataFrame,
+    measures: Mapping[str, str] = MEASURES,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the losses by shape, and a line of the comparison for each that was entered."""
+    losses = by_shape(runs, measures)
+    lines = [over_shapes(plan.name, losses, measures) | plan.details for plan in entered]
+    return losses, pd.DataFrame(lines)
+
+
 def lengths(trial: Trial) -> pd.DataFrame:
     """Return how long rows of each shape are, in row norms: in 90 % of rows, and about the mean."""
     lines = []
@@ -160,12 +171,11 @@ def planned_contender(name: str, table: Table, trial: Trial) -> Contender:
     request = trial.request
     options = {"denoise": trial.call.denoise, "eigenvals": None}
     strategy = choose_strategy(name, table, lambda: (name, ""), options).strategy
-    max_columns = SLOW.get(name, MOST_COLUMNS)
+    max_columns = min(SLOW.get(name, MOST_COLUMNS), MOST_COLUMNS)
     try:
         plan = strategy.plan(trial.facts, request.guarantee)
     except BudgetError as error:
         return Contender(name, strategy, None, fits=False, note=reason(error))
-    max_columns = min(max_columns, MOST_COLUMNS)
     if request.columns > max_columns:
         note = f"not simulated above {max_columns:,} columns"
         return Contender(name, strategy, None, fits=True, note=note)
@@ -195,10 +205,8 @@ def _rows(shape: str, repeat: int, trial: Trial) -> SimulatedRows:
 
 
 def _shapes(request: ComparisonRequest) -> list[str]:
-    lengths_listed = [f"length {length:g}" for length in request.row_lengths]
-    return (lengths_listed if lengths_listed[1:] else [ONE_LENGTH] * len(lengths_listed)) or list(
-        SHAPES
-    )
+    listed = [f"length {length:g}" for length in request.row_lengths]
+    return (listed if listed[1:] else [ONE_LENGTH] * len(listed)) or list(SHAPES)
 
 
 def _outcome(release: Release, world: World, trial: Trial) -> tuple[float, float, float]:
@@ -270,12 +278,9 @@ class Exact(NamedTuple):
         """Return the fraction of the explained deviance that other coefficients lose."""
         with np.errstate(over="ignore"):
             mean = self.model.predict(params)
-        deviance = self.model.family.deviance(
-            self.model.endog, mean, freq_weights=self.model.freq_weights
-        )
-        return (
-            (float(deviance) - self.deviance) / self.explained if self.explained > 0 else math.nan
-        )
+        family, weights = self.model.family, self.model.freq_weights
+        lost = float(family.deviance(self.model.endog, mean, freq_weights=weights)) - self.deviance
+        return lost / self.explained if self.explained > 0 else math.nan
 
 
 class FitWorld(NamedTuple):
@@ -297,14 +302,10 @@ class FitContender(NamedTuple):
     @property
     def details(self) -> dict[str, object]:
         """Its facts besides the predicted losses."""
-        mechanisms = REGRESSION | COEFFICIENTS
-        strategy = mechanisms.get(self.name)
+        strategy = (REGRESSION | COEFFICIENTS).get(self.name)
         info = registered_info(self.name) if strategy is None else strategy().info
-        return {
-            "numerics": "" if info is None else info.numerics,
-            "fits": self.plan is not None,
-            "note": self.note,
-        }
+        numerics = "" if info is None else info.numerics
+        return {"numerics": numerics, "fits": self.plan is not None, "note": self.note}
 
 
 def run_fit_trials(entered: list[FitContender], trial: FitTrial) -> pd.DataFrame:
@@ -343,18 +344,17 @@ def _exact(rows: SimulatedFit, family: str) -> Exact | None:
     import statsmodels.api as sm
 
     is_used = rows.times > 0
-    regressors, response = rows.regressors[is_used], rows.response[is_used]
+    regressors, response, times = (
+        part[is_used] for part in (rows.regressors, rows.response, rows.times)
+    )
     spread = np.abs(regressors).max(axis=0)
     if not spread.all() or np.linalg.matrix_rank(regressors / spread) < regressors.shape[1]:
         return None
     law = {"gaussian": sm.families.Gaussian, "binomial": sm.families.Binomial}
     kind = law.get(family, sm.families.Poisson)()
-    fit = sm.GLM(response, regressors, kind, freq_weights=rows.times[is_used]).fit()
-    constant = np.average(response, weights=rows.times[is_used]) if rows.intercept else 0.0
-    null = kind.link.inverse(0.0) if not rows.intercept else constant
-    null_deviance = kind.deviance(
-        response, np.full(len(response), null), freq_weights=rows.times[is_used]
-    )
+    fit = sm.GLM(response, regressors, kind, freq_weights=times).fit()
+    null = np.average(response, weights=times) if rows.intercept else kind.link.inverse(0.0)
+    null_deviance = kind.deviance(response, np.full(len(response), null), freq_weights=times)
     return Exact(fit.model, fit.params, fit.bse, fit.deviance, float(null_deviance) - fit.deviance)
 
 

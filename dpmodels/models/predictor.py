@@ -98,12 +98,11 @@ def estimates_of(fit: Any, level: float = 0.95) -> pd.DataFrame:
     if of_components:
         columns["identified"] = fit.spectrum.distinct[: len(table)].astype(np.float64)
     rows = table[list(estimates.keys)].itertuples(index=False)
-    labels = [", ".join(_label(part) for part in row if not pd.isna(part)) for row in rows]
+    labels = [
+        ", ".join(f"{x:.6g}" if isinstance(x, float) else str(x) for x in row if not pd.isna(x))
+        for row in rows
+    ]
     return pd.DataFrame(columns, index=pd.Index(labels, name="estimate"))
-
-
-def _label(part: object) -> str:
-    return f"{part:.6g}" if isinstance(part, float) else str(part)
 
 
 def assumed_private(
@@ -278,9 +277,8 @@ def _warn(prediction: Prediction, spec: VerbSpec[object], choice: Planned, n_row
     request, factor = spec.request, prediction.clear_from / prediction.strength
     hints = [f"delta = {DELTA:g}"] * _delta_suffices(spec, choice, n_rows)
     if factor <= LARGEST_FACTOR:
-        budget = enlarged(request.private, choice.plan.events, factor)
-        hints.append(f"about {budget.describe()}")
-        hints.append(f"n = {round(two_digits(n_rows * factor)):,}")
+        budget = enlarged(request.private, choice.plan.events, factor).describe()
+        hints += [f"about {budget}", f"n = {round(two_digits(n_rows * factor)):,}"]
     else:
         hints.append(f"more than {LARGEST_FACTOR:,.0f} times as many rows")
     text = (
@@ -308,10 +306,10 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
             "person; dp.plan() predicts others"
         )
     mechanism = "auto" if fit.call.reason else fit.release.info.name
-    predictions = {}
-    for guarantee in _other_budgets(request.private):
-        spec = _spec_at(request, guarantee)
-        predictions[guarantee.describe()] = _noise(spec, mechanism, int(n_rows))
+    predictions = {
+        guarantee.describe(): _noise(_spec_at(request, guarantee), mechanism, int(n_rows))
+        for guarantee in _other_budgets(request.private)
+    }
     table = pd.DataFrame(predictions)
     released = estimates_of(fit)["noise_sd"].reindex(table.index)
     scale = released / table.iloc[:, 0]
@@ -325,11 +323,10 @@ def _sampling_unit(request: Request) -> str | None:
 
 
 def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
+    parts = (1, 0.5, 2)
     if isinstance(guarantee, ZCDP):
-        return [ZCDP(guarantee.rho * part) for part in (1, 0.5, 2)]
-    budgets: list[Guarantee] = [
-        replace(guarantee, eps=guarantee.eps * part) for part in (1, 0.5, 2)
-    ]
+        return [ZCDP(guarantee.rho * part) for part in parts]
+    budgets: list[Guarantee] = [replace(guarantee, eps=guarantee.eps * part) for part in parts]
     return budgets + [ApproxDP(guarantee.eps, DELTA)] * isinstance(guarantee, PureDP)
 
 

@@ -192,11 +192,8 @@ def specified(request: Request, release: AnyRelease) -> Spec[object]:
     if verb is None:
         raise FrameError(f"request.verb: {shorten(repr(request.verb))} is not a verb")
     parameters = signature(verb.function).parameters
-    strange = next((word for word in request.options if word not in parameters), None)
-    if strange is not None:
-        raise FrameError(
-            f"request.options: {shorten(repr(strange))} is not a parameter of the verb"
-        )
+    for word in (word for word in request.options if word not in parameters):
+        raise FrameError(f"request.options: {shorten(repr(word))} is not a parameter of the verb")
     spec: Spec[object] = verb.spec(replace(request, options={**verb.options, **request.options}))
     return spec if spec.adapted is None else spec.adapted(release)
 

@@ -29,7 +29,7 @@ from dpmodels.mechanisms import (
 )
 from dpmodels.mechanisms.association_score import AssociationScore, GainScore
 from dpmodels.mechanisms.choose import Choice, two_digits
-from dpmodels.mechanisms.protocol import AnyStrategy, Score
+from dpmodels.mechanisms.protocol import Score
 from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
 from dpmodels.mechanisms.selection import auto_selection
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
@@ -178,19 +178,17 @@ def _columns_spec(request: Request) -> VerbSpec[SelectResult]:
 def _way(
     request: Request, call: DescribedCall, score: str, facts: SelectionFacts, private: object
 ) -> VerbSpec[SelectResult]:
+    """Build the specification of a selection, of levels or of columns."""
+    result = partial(SelectResult, score=score, threshold=facts.threshold, share=facts.share)
     return VerbSpec(
         request,
         call,
-        partial(
-            SelectResult,
-            score=score,
-            n_requested=facts.max_chosen,
-            threshold=facts.threshold,
-            share=facts.share,
-        ),
+        partial(result, n_requested=facts.max_chosen),
         private,
         facts,
-        partial(_chosen, facts, request.private),
+        lambda mechanism, _: choose_strategy(
+            mechanism, SELECTION, partial(auto_selection, facts, request.private)
+        ),
         check=partial(_require_selected, score, facts),
     )
 
@@ -249,24 +247,19 @@ def columns_call(equation: TwoSided) -> DescribedCall:
     return DescribedCall(response.formula, Codebook(equation.joint.codebook), (table,))
 
 
-def _chosen(
-    facts: SelectionFacts, guarantee: Guarantee, mechanism: object, private: Sequence[object]
-) -> Choice[AnyStrategy]:
-    return choose_strategy(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
-
-
 def selection_facts(request: Request, score: Score, kind: str) -> SelectionFacts:
     """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
     options = request.options
     k, threshold, limit = options["k"], options["threshold"], options["most"]
     values = _share(options["values"], SHARES[kind], MOST_SHARE - score.own_share)
+    candidates = f", as many as the formula has to choose among; it has {score.size:,}"
     if threshold is None:
         if limit is not None:
             raise ArgumentError(
                 f"most={quoted(limit)} is the limit above a threshold; write k= for the number to "
                 "select, or threshold= too"
             )
-        number = integer("k", 1 if k is None else k, 1, score.size, _candidates(score))
+        number = integer("k", 1 if k is None else k, 1, score.size, candidates)
         return SelectionFacts(score, number, None, values, request.adjacency)
     if k is not None:
         raise ArgumentError(
@@ -275,28 +268,20 @@ def selection_facts(request: Request, score: Score, kind: str) -> SelectionFacts
         )
     write = "; write threshold=100 of rows, 0.1 of a correlation, or 3 with score='z'"
     lower = between("threshold", threshold, 0.0, LARGEST[kind], write)
-    number = integer(
-        "most", min(MOST, score.size) if limit is None else limit, 1, score.size, _candidates(score)
-    )
+    limit = min(MOST, score.size) if limit is None else limit
+    number = integer("most", limit, 1, score.size, candidates)
     return SelectionFacts(score, number, lower, values, request.adjacency)
-
-
-def _candidates(score: Score) -> str:
-    return f", as many as the formula has to choose among; it has {score.size:,}"
 
 
 def _share(values: object, default_share: float, max_share: float) -> float:
     """Return the share of the budget for values; 0 where none are wanted."""
     if isinstance(values, bool):
         return default_share if values else 0.0
-    return between(
-        "values",
-        values,
-        LEAST_SHARE,
-        max_share,
+    write = (
         ", a share of the budget that is useful for values and leaves some for names; or write "
-        "True or False",
+        "True or False"
     )
+    return between("values", values, LEAST_SHARE, max_share, write)
 
 
 def levels(formula_sides: Sides) -> Tally:

@@ -113,9 +113,8 @@ def series_spec(request: Request) -> VerbSpec[SeriesResult]:
     time, by = request.options["time"], request.options["by"]
     formula_sides, over = timed(request.formula, request.codebook, time, by)
     tally = tallied(formula_sides, over)
-    groups, cells = tally.cells // len(over), len(over)
-    facts = CountFacts(1, tally.size, False, request.adjacency, (groups, cells))
-
+    shape = (tally.cells // len(over), len(over))
+    facts = CountFacts(1, tally.size, False, request.adjacency, shape)
     return VerbSpec(
         request,
         descriptive_call(formula_sides, (tally,)),
@@ -144,12 +143,9 @@ def _chosen(mechanism: object, automatic: Callable[[], tuple[str, str]]) -> Choi
 
 def timed(formula: str, book: Codebook, time: str, by: str | int | None) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the periods."""
-    formula_sides = parse_sides(formula, book)
-    over = periods(time, by, book)
-    if any(
-        variable.code == over.factor.code
-        for variable in (*formula_sides.described, *formula_sides.groups)
-    ):
+    formula_sides, over = parse_sides(formula, book), periods(time, by, book)
+    variables = (*formula_sides.described, *formula_sides.groups)
+    if any(variable.code == over.factor.code for variable in variables):
         raise FormulaError(
             f"formula {shorten(formula_sides.text)!r} names {over.factor.code!r}, which is the "
             "time: write the formula without it"
@@ -278,10 +274,8 @@ def survfit_spec(request: Request) -> VerbSpec[SurvfitResult]:
     """Build the specification of a dp_survfit call."""
     curve, breaks = parse_survival(request.formula, request.codebook), request.options["breaks"]
     tally, edges = curve.tally(even_breaks(curve.time, INTERVALS) if breaks is None else breaks)
-    cells = tally.shape[-1]
-    shape = (tally.cells // cells, cells)
+    shape = (tally.cells // tally.shape[-1], tally.shape[-1])
     facts = CountFacts(1, tally.size, False, request.adjacency, shape)
-
     inner = tuple(min(end, curve.grid.upper) for end in edges[1:])
     return VerbSpec(
         request,

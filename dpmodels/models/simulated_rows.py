@@ -41,17 +41,9 @@ class Shape(NamedTuple):
     transform: Callable[[Floats, np.random.Generator], Floats]  # Of correlated normal columns
 
 
-def _short(latent: Floats, rng: np.random.Generator) -> Floats:
-    return np.asarray(0.1 * latent)
-
-
 def _tails(latent: Floats, rng: np.random.Generator) -> Floats:
     pairs = latent.shape[1] // 2
     return np.asarray(0.1 * latent * np.repeat(np.sqrt(HEAVY / rng.chisquare(HEAVY, pairs)), 2))
-
-
-def _box(latent: Floats, rng: np.random.Generator) -> Floats:
-    return np.asarray(2 * ndtr(_standard(latent)) - 1)
 
 
 def _counts(latent: Floats, rng: np.random.Generator) -> Floats:
@@ -70,9 +62,11 @@ def _standard(latent: Floats) -> Floats:
 
 
 SHAPES: Mapping[str, Shape] = {
-    "short": Shape("normal in wide bounds", _short),
+    "short": Shape("normal in wide bounds", lambda latent, rng: np.asarray(0.1 * latent)),
     "tails": Shape("Student's t, 3 df", _tails),
-    "box": Shape("uniform in the bounds", _box),
+    "box": Shape(
+        "uniform in the bounds", lambda latent, rng: np.asarray(2 * ndtr(_standard(latent)) - 1)
+    ),
     "counts": Shape("0 to 9, half are 0", _counts),
     "dummies": Shape("0/1, 5 to 50% are 1", _dummies),
 }
@@ -226,10 +220,9 @@ def simulate_block(lengths: tuple[float, ...]) -> Mapping[str, Shape]:
     """Return the shapes of numbers to try, or normal ones of given spreads."""
     if not lengths:
         return SHAPES
+    like = "normal, sd {:g} of half the range"
     return {
-        f"length {length:g}": Shape(
-            f"normal, sd {length:g} of half the range", partial(_spread, length)
-        )
+        f"length {length:g}": Shape(like.format(length), partial(_spread, length))
         for length in lengths
     }
 
@@ -264,13 +257,8 @@ class SimulatedFit:
         terms, public = self.terms, joint.public
         if products is not None:
             terms = products.matrix @ terms + products.shift[:, None]
-        ranges = zip(public.lower.tolist(), public.upper.tolist(), strict=True)
-        book = Codebook(
-            {
-                name: Numeric(*ends)
-                for name, ends in zip(numbered(len(public.names)), ranges, strict=True)
-            }
-        )
+        ranges = map(Numeric, public.lower.tolist(), public.upper.tolist())
+        book = Codebook(dict(zip(numbered(len(public.names)), ranges, strict=True)))
         coded = design("~ .", book)
         bound = PrivateDesign(rows_of(Terms(coded.codebook)), coded, joint.scaling)
         block = np.concatenate([terms, self.response[None]])
@@ -295,8 +283,7 @@ def simulate_fit(
     if book:
         latent = latents(shares, rng)
         numbers, evenly = (
-            np.clip(distribution.transform(latent, rng), -1, 1)
-            for distribution in (shape, SHAPES["box"])
+            np.clip(like.transform(latent, rng), -1, 1) for like in (shape, SHAPES["box"])
         )
         table = {
             name: _levels(variable, evenly[index])

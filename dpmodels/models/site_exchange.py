@@ -70,11 +70,6 @@ class SiteExchange:
     folder: Path
 
     @property
-    def quorum(self) -> Quorum | None:
-        """How many sites must answer; None where all must."""
-        return quorum_of(self.protocol, self.terms)
-
-    @property
     def claims(self) -> tuple[tuple[str, str], ...]:
         """What the ledger lets the site use once: its name in the session, and its key."""
         session = ("session", f"{self.terms['session']}, site {self.site}")
@@ -101,7 +96,7 @@ class SiteExchange:
         """Take turns as answers arrive; remove the secret once all rounds are answered."""
         files = SiteFiles(
             *(self.site, self.terms, self.participant, self.key, self.folder, self._claim),
-            self.quorum,
+            quorum_of(self.protocol, self.terms),
         )
         awaited = True
         while awaited:

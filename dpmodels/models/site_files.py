@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from dpmodels.arguments import checked_keywords
 from dpmodels.codebook import Codebook
@@ -35,6 +35,12 @@ from dpmodels.sites.message import protocol_terms
 from dpmodels.sites.parties import with_csv
 from dpmodels.typing import AnyPath, Plain
 from dpmodels.verbs import VERBS, Verb
+
+# Parameters of a site's terms, beside the formula and the verb's options.
+STATED: Final = (
+    *("site", "session", "protocol", "codebook", "verb", "eps", "delta", "budget"),
+    *("adjacency", "person", "rows", "subset"),
+)
 
 
 @entry_point
@@ -151,23 +157,8 @@ def site_release(
     >>> fit.release.shared.sites, fit.nobs
     (('X', 'Y'), 396)
     """
-    stated = state(
-        formula,
-        site=site,
-        session=session,
-        protocol=protocol,
-        codebook=codebook,
-        verb=verb,
-        eps=eps,
-        delta=delta,
-        budget=budget,
-        adjacency=adjacency,
-        person=person,
-        rows=rows,
-        subset=subset,
-        options=options,
-        in_rounds=is_exchange(path),
-    )
+    words = {name: value for name, value in locals().items() if name in STATED}
+    stated = state(formula, **words, options=options, in_rounds=is_exchange(path))
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
     require_key_record(chosen, ledger)
     if is_exchange(path):
@@ -186,12 +177,8 @@ def site_release(
     (strategy, plan, _), (statistic,), charged, _ = measured(
         _spec(stated.request), holders, "auto", ledger, partial(charge, claims=tuple(claims))
     )
-    site_message.write_message(
-        site_message.write_part(chosen, strategy, statistic, plan, terms, site, participant),
-        path,
-        key,
-        charged,
-    )
+    part = site_message.write_part(chosen, strategy, statistic, plan, terms, site, participant)
+    site_message.write_message(part, path, key, charged)
     return Path(path)
 
 
@@ -289,8 +276,7 @@ def combine(
     """
     if is_exchange(files):
         until = time.monotonic() + wait
-        step = partial(_combine_rounds, Path(files), until, tuple(without))
-        return repeated(step, until)
+        return repeated(partial(_combine_rounds, Path(files), until, tuple(without)), until)
     if without:
         raise ArgumentError("without= is for the folder of an exchange: leave it out")
     if isinstance(files, str | PathLike) or not files:
@@ -298,7 +284,7 @@ def combine(
             "files=: expected a list of files, one of each site, or the folder of an exchange"
         )
     messages = [site_message.read_message(file) for file in files]
-    site_message.require_same_terms(messages, [str(file) for file in files])
+    site_message.require_same_terms(messages, list(map(str, files)))
     messages.sort(key=lambda message: message.site)
     terms = messages[0].terms
     request, protocol = read_terms(terms)
@@ -308,10 +294,8 @@ def combine(
     strategy, plan, reason = planned(spec, holders, "auto", (spec.private,))
     # The rows lie at the sites: without any, the statistic has the lattice and its public facts.
     basis = strategy.measure(spec.private, plan).fingerprint.digest
-    release = of_question(
-        site_message.join_parts(protocol, strategy, messages, plan, basis), request
-    )
-    return spec.of(release, "kept by each site", reason)
+    joined = site_message.join_parts(protocol, strategy, messages, plan, basis)
+    return spec.of(of_question(joined, request), "kept by each site", reason)
 
 
 def _combine_rounds(folder: Path, until: float, without: Sequence[str]) -> object:
@@ -386,8 +370,7 @@ def state(
             raise ArgumentError(f"{name}={quoted(value)}: expected a text that is not empty")
     _require_options(declared, options)
     all_options = {**declared.options, **options}
-    if not in_rounds:
-        all_options = declared.sent(all_options)
+    all_options = all_options if in_rounds else declared.sent(all_options)
     rest: dict[str, Plain] = {"person": person, "rows": rows, "subset": subset, **all_options}
     request = requested(
         verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **rest
@@ -444,10 +427,8 @@ def keys_of(participant: Participant | None) -> dict[str, str]:
     """Return all sites' public keys as plain values."""
     if participant is None:
         return {}
-    return {
-        name: public_key.hex()
-        for name, public_key in zip(participant.names, participant.public, strict=True)
-    }
+    pairs = zip(participant.names, participant.public, strict=True)
+    return {name: public_key.hex() for name, public_key in pairs}
 
 
 def read_terms(terms: Mapping[str, Plain]) -> tuple[Request, MessageProtocol]:
@@ -482,25 +463,21 @@ def _is_sent(verb: Verb, in_rounds: bool) -> bool:
 
 
 def _require_options(verb: Verb, options: Mapping[str, object]) -> None:
-    strange = [word for word in options if word not in verb.options]
-    if strange:
+    for word in (word for word in options if word not in verb.options):
         expected = ", ".join(verb.options) or "none"
         raise ArgumentError(
-            f"{strange[0]}= is not a parameter of verb {verb.name!r} here; expected: {expected}"
+            f"{word}= is not a parameter of verb {verb.name!r} here; expected: {expected}"
         )
-    if not all(map(_is_plain, options.values())):
-        raise ArgumentError(
-            "the options in a site's file are texts, numbers, lists of numbers, True, False or None"
-        )
+    for value in options.values():
+        items = value if isinstance(value, list | tuple) else ()
+        is_plain = isinstance(value, str | int | float | list | tuple | None)
+        if not is_plain or not all(isinstance(item, int | float) for item in items):
+            raise ArgumentError(
+                "the options in a site's file are texts, numbers, lists of numbers, True, False or "
+                "None"
+            )
     _read_options(verb, json.loads(json.dumps(dict(options))), "options")
 
 
 def _read_options(verb: Verb, plain: Mapping[str, object], where: str) -> None:
     conform({word: shape for word, shape in verb.shapes.items() if word in plain}, plain, where)
-
-
-def _is_plain(value: object) -> bool:
-    items = value if isinstance(value, list | tuple) else ()
-    return isinstance(value, str | int | float | list | tuple | None) and all(
-        isinstance(item, int | float) for item in items
-    )

@@ -95,9 +95,8 @@ class SiteAnswers:
         if part == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         received_keys = request.get("keys")
-        if self.sites and (
-            not isinstance(received_keys, Mapping) or set(received_keys) != set(self.sites)
-        ):
+        keyed = set(received_keys) if isinstance(received_keys, Mapping) else set()
+        if self.sites and keyed != set(self.sites):
             return self._refusal("it does not agree: the keys are not those of the sites it named")
         with TemporaryDirectory() as folder:
             cards = self._cards(received_keys, Path(folder))
@@ -241,10 +240,8 @@ class _Rounds:
         """Request a file of a round; return the sites without one, of which a few may be."""
         kind, questions = "message", self._questions(site_of_node)
         if request == OPENING:
-            kind, text = (
-                OPENING,
-                site_message.present_file(self.folder, number).read_text(encoding="utf-8"),
-            )
+            kind, closing = OPENING, site_message.present_file(self.folder, number)
+            text = closing.read_text(encoding="utf-8")
             questions = {node: {**terms, SITES_PRESENT: text} for node, terms in questions.items()}
         files = {
             site: site_message.message_file(self.folder, number, site, kind)
@@ -257,10 +254,9 @@ class _Rounds:
         return tuple(failed)
 
     def _answers(self) -> list[str]:
-        numbers = range(1, 1 + sum(1 for _ in site_message.answers_in(self.folder)))
-        return [
-            site_message.answer_file(self.folder, number).read_text("utf-8") for number in numbers
-        ]
+        n_answers = sum(1 for _ in site_message.answers_in(self.folder))
+        files = (site_message.answer_file(self.folder, k) for k in range(1, 1 + n_answers))
+        return [file.read_text("utf-8") for file in files]
 
     def _questions(self, site_of_node: Mapping[int, str]) -> dict[int, Terms]:
         answers, questions = self._answers(), dict[int, Terms]()
@@ -387,10 +383,10 @@ def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms
 
 
 def _are_terms(plain: object) -> bool:
+    if not isinstance(plain, dict):
+        return False
+    of_rounds = {"version": str, "clipping": bool} if "version" in plain else {}
     try:
-        if not isinstance(plain, dict):
-            raise FrameError("no terms")
-        of_rounds = {"version": str, "clipping": bool} if "version" in plain else {}
         conform({**site_message.STATED, **of_rounds}, plain, "")
     except FrameError:
         return False
@@ -438,12 +434,9 @@ class Transport(Protocol):
 
     def nodes(self) -> Sequence[int]:
         """Return the nodes that are connected now."""
-        ...
 
     def send(self, part: str, contents: Mapping[int, Mapping[str, Plain]], seconds: float) -> None:
         """Ask nodes; a question not received in that time expires."""
-        ...
 
     def arrived(self) -> Sequence[tuple[int, Mapping[str, object]]]:
         """Return answers not returned before; ``{"failure": why}`` for a node that failed."""
-        ...

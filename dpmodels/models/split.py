@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 from numbers import Real
 from typing import NamedTuple
 
@@ -161,9 +162,7 @@ def _run(
     """Run the recipe once; return its score and which stages had only Gaussian noise."""
     request = trial.request
     budgets = divide(request.guarantee, shares.tolist(), gaussian)
-    ledgers = [
-        privacy.Ledger(budget=guarantee, adjacency=request.adjacency) for guarantee in budgets
-    ]
+    ledgers = [privacy.Ledger(budget=part, adjacency=request.adjacency) for part in budgets]
     options = {
         stage: {"budget": guarantee, "ledger": ledger}
         for stage, guarantee, ledger in zip(request.stages, budgets, ledgers, strict=True)
@@ -175,23 +174,17 @@ def _run(
     except Exception as error:
         detail = f": {error}" if isinstance(error, DPModelsError) else ""
         raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{detail}") from error
-    _require_spent(request.stages, ledgers, where)
-    events = [[event for entry in ledger.entries for event in entry.events] for ledger in ledgers]
-    observed = [all_gaussian(stage_events) for stage_events in events]
-    if all(now or not assumed for now, assumed in zip(observed, gaussian, strict=True)):
-        _check_together(
-            request, [event for stage_events in events for event in stage_events], where
-        )
-    return _score(score, where), observed
-
-
-def _require_spent(stages: Sequence[str], ledgers: Sequence[privacy.Ledger], where: str) -> None:
-    for stage, ledger in zip(stages, ledgers, strict=True):
+    for stage, ledger in zip(request.stages, ledgers, strict=True):
         if not ledger.entries:
             raise ArgumentError(
                 f"the recipe spent nothing of stage {stage!r} {where}: pass its options to the "
                 f"verb, dp.dp_...(..., **{stage})"
             )
+    events = [[event for entry in ledger.entries for event in entry.events] for ledger in ledgers]
+    observed = [all_gaussian(stage_events) for stage_events in events]
+    if all(now or not assumed for now, assumed in zip(observed, gaussian, strict=True)):
+        _check_together(request, list(chain(*events)), where)
+    return _score(score, where), observed
 
 
 def _check_together(request: SplitRequest, events: Sequence[privacy.Event], where: str) -> None:
@@ -230,14 +223,9 @@ def _stages(recipe: object) -> tuple[str, ...]:
     except (TypeError, ValueError):
         parameters = []
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    stages = [
-        parameter.name for parameter in parameters[1:] if parameter.default is parameter.empty
-    ]
-    if len(stages) < 2 or any(
-        parameter.kind not in by_name
-        for parameter in parameters[1:]
-        if parameter.default is parameter.empty
-    ):
+    needed = [parameter for parameter in parameters[1:] if parameter.default is parameter.empty]
+    stages = [parameter.name for parameter in needed]
+    if len(stages) < 2 or any(parameter.kind not in by_name for parameter in needed):
         raise ArgumentError(
             f"the recipe has the stages {', '.join(stages) or 'none'}: expected two parameters or "
             f"more after the rows, one a stage, each with a name; {write}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,9 +34,6 @@ from dpmodels.surveys import answers as survey_answers
 from dpmodels.surveys.answers import Devices, Strata
 from dpmodels.variables import Categorical
 from dpmodels.verbs import spec_of
-
-if TYPE_CHECKING:
-    from dpmodels.released import Released
 
 INFO = MechanismInfo(
     name="respondents' devices",
@@ -144,14 +141,21 @@ def dp_survey(
     """
     devices = survey_answers.checked_devices(device)
     method = option("method", method, ("score", "likelihood"))
-    declarations = (
-        Codebook() if codebook is None else codebook_of_call(codebook, answers, None, formula)
-    )
-    book = survey_answers.with_levels(declarations, devices)
+    declared = Codebook()
+    if codebook is not None:
+        declared = codebook_of_call(codebook, answers, None, formula)
+    book = survey_answers.with_levels(declared, devices)
     (answers,) = with_csv((answers,), csv)
+    arguments = formula, answers, book, devices, weights, strata
+    options = {"weights": weights, "strata": None}
     if parsed_formula(formula, book).response:
-        return _modelled(formula, answers, book, devices, weights, strata, method)
-    return _tabulated(formula, answers, book, devices, weights, strata)
+        release: AnswersFitRelease | AnswersRelease = _modelled(*arguments, method)
+        options["method"] = method
+    else:
+        release = _tabulated(*arguments)
+    options["strata"] = release.stratified
+    stated = release.guarantee, release.adjacency, options
+    return survey_spec(Request("survey", formula, book, *stated)).of(release, UNCHARGED)
 
 
 def _tabulated(
@@ -161,7 +165,7 @@ def _tabulated(
     devices: Devices,
     weights: str | None,
     strata: Strata,
-) -> object:
+) -> AnswersRelease:
     formula_sides = parse_sides(formula, book)
     tally = counted(formula_sides)
     if tally.cells > MOST_CELLS:
@@ -181,7 +185,7 @@ def _tabulated(
         count = partial(survey_answers.counted_answers, tally=tally)
     who = survey_answers.respondents(answers, used, book, weights, strata)
     numbers = count(who)
-    release = AnswersRelease(
+    return AnswersRelease(
         values=numbers.values,
         weights=None if weights is None else numbers.weights,
         squares=None if weights is None else numbers.squares,
@@ -192,7 +196,6 @@ def _tabulated(
         unary=isinstance(unary, UnaryDevice) or None,
         **_terms(who, channels, numbers.complete + numbers.incomplete),
     )
-    return _result(formula, book, release, weights, who.stratified)
 
 
 def _modelled(
@@ -203,7 +206,7 @@ def _modelled(
     weights: str | None,
     strata: Strata,
     method: str,
-) -> object:
+) -> AnswersFitRelease:
     name = strata if isinstance(strata, str) else next(iter(strata or ()), None)
     excluded = [name for name in (weights, name) if name is not None]
     equation = two_sided(formula, book, excluded=excluded)
@@ -219,7 +222,7 @@ def _modelled(
     fit, null, complete, incomplete = survey_answers.fitted_answers(
         who, equation, channel.truth, (1 - channel.truth) * channel.law[1], method
     )
-    release = AnswersFitRelease(
+    return AnswersFitRelease(
         coefficients=fit.coefficients,
         covariance=fit.covariance,
         noise_covariance=fit.noise_covariance,
@@ -230,21 +233,6 @@ def _modelled(
         method=method,
         **_terms(who, (channel,), complete + incomplete),
     )
-    return _result(formula, book, release, weights, name, method=method)
-
-
-def _result(
-    formula: str,
-    book: Codebook,
-    release: Released,
-    weights: str | None,
-    strata: str | None,
-    **further: str,
-) -> object:
-    options = {"weights": weights, "strata": strata, **further}
-    relation = release.adjacency
-    request = Request("survey", formula, book, release.guarantee, relation, options)
-    return survey_spec(request).of(release, UNCHARGED)
 
 
 @spec_of("survey")
@@ -253,18 +241,16 @@ def survey_spec(request: Request) -> Spec[object]:
     book = request.codebook
     if not parsed_formula(request.formula, book).response:
         formula_sides = parse_sides(request.formula, book)
-        return Spec(
-            request, descriptive_call(formula_sides, (counted(formula_sides),)), SurveyResult
-        )
+        call = descriptive_call(formula_sides, (counted(formula_sides),))
+        return Spec(request, call, SurveyResult)
     variables = (request.options.get("weights"), request.options.get("strata"))
     excluded = [str(name) for name in variables if name is not None]
     equation = two_sided(request.formula, book, excluded=excluded)
     used = Codebook({**equation.terms.codebook, **equation.response.codebook})
 
     def fitted(call: CoefficientsCall, release: AnswersFitRelease) -> SurveyFitResult:
-        return SurveyFitResult(
-            call, release, row_coder(equation.terms) if equation.terms.names else None
-        )
+        coder = row_coder(equation.terms) if equation.terms.names else None
+        return SurveyFitResult(call, release, coder)
 
     return Spec(request, fit_call(equation, used), fitted)
 

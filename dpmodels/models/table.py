@@ -37,7 +37,7 @@ from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import StatesResult, TableResult
 from dpmodels.results.weighted import WeightedHistResult, WeightedTableResult
 from dpmodels.sites import gathered
-from dpmodels.variables import Integer, Variable
+from dpmodels.variables import Integer
 from dpmodels.verbs import spec_of
 
 
@@ -148,12 +148,8 @@ def table_spec(request: Request) -> VerbSpec[object]:
     return descriptive_spec(request, formula_sides, (table,), _result, RESPONSES)
 
 
-def _result(
-    call: DescribedCall, release: CountsRelease | AnswersRelease
-) -> TableResult | SurveyResult:
-    if isinstance(release, AnswersRelease):
-        return SurveyResult(call, release)
-    return TableResult(call, release)
+def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
+    return (SurveyResult if isinstance(release, AnswersRelease) else TableResult)(call, release)
 
 
 def _require_full_cross(formula_sides: Sides) -> None:
@@ -230,10 +226,14 @@ def states_spec(request: Request) -> VerbSpec[StatesResult]:
             f"person={quoted(request.options['person'])} identifies the persons, and "
             f"time={quoted(time)} or {shorten(formula_sides.text)!r} {_APART}"
         )
-    tally = states_of(formula_sides)
-    (state,) = tally.factors
-    model = budget.model.ordered(state.levels)
-    budget = replace(budget, model=model)
+    if len(formula_sides.described) != 1 or formula_sides.groups:
+        raise FormulaError(
+            f"formula {shorten(formula_sides.text)!r}: a Pufferfish guarantee protects one "
+            "variable, whose levels are the states of the chain; write '~ activity'"
+        )
+    state = grouping(formula_sides.described[0])
+    tally = Tally((state,), max_cells=MAX_CELLS)
+    budget = replace(budget, model=budget.model.ordered(state.levels))
     request = replace(request, guarantee=budget)
     person, steps = request.options["person"], len(over)
     if steps > MOST_ROWS:
@@ -254,7 +254,10 @@ def states_spec(request: Request) -> VerbSpec[StatesResult]:
         if quilt is None or not math.isclose(quilt.scale, needed, rel_tol=_NEAR):
             raise FrameError("release.quilt: not that of the guarantee and so many times")
 
-    book = formula_sides.codebook | {time: _wider(formula_sides.codebook, time)}
+    times = formula_sides.codebook[time]
+    if isinstance(times, Integer):  # So that times outside the declared ones are missing
+        times = replace(times, lower=times.lower - 1, upper=times.upper + 1)
+    book = formula_sides.codebook | {time: times}
     placed = Tally((over.factor, state), max_cells=_MOST_CELLS)
     return VerbSpec(
         request,
@@ -281,24 +284,6 @@ def series_of(formula: str, book: Codebook, time: str) -> tuple[Sides, Periods]:
         )
     used = {*formula_sides.codebook, time}
     return replace(formula_sides, codebook=book.select(name for name in book if name in used)), over
-
-
-def states_of(formula_sides: Sides) -> Tally:
-    """Return the table of the one variable whose levels are states."""
-    if len(formula_sides.described) != 1 or formula_sides.groups:
-        raise FormulaError(
-            f"formula {shorten(formula_sides.text)!r}: a Pufferfish guarantee protects one "
-            "variable, whose levels are the states of the chain; write '~ activity'"
-        )
-    return Tally((grouping(formula_sides.described[0]),), max_cells=MAX_CELLS)
-
-
-def _wider(book: Codebook, time: str) -> Variable:
-    """Return the time with wider bounds, so that times outside the declared ones are missing."""
-    variable = book[time]
-    if isinstance(variable, Integer):
-        return replace(variable, lower=variable.lower - 1, upper=variable.upper + 1)
-    return variable
 
 
 def refuse_alone(time: object) -> None:
@@ -383,7 +368,11 @@ def hist_spec(request: Request) -> VerbSpec[object]:
                 "dp_hist of two numbers takes no survey design: write one number, or design=False "
                 "to analyse the rows as they are"
             )
-        return plane_spec(request, formula_sides)
+        tally, (along, across), names = plane_bins(formula_sides, request.options["breaks"])
+        ends = np.array(along), np.array(across)
+        of_plane = partial(PlaneResult, along=ends[0], across=ends[1], variables=names)
+        shape = (math.prod(tally.shape[:-2]), *tally.shape[-2:])
+        return descriptive_spec(request, formula_sides, (tally,), of_plane, shape=shape)
     tally, edges, variable = bins(formula_sides, request.options["breaks"])
     if request.codebook.design is not None:
         weighted = partial(WeightedHistResult, breaks=np.array(edges), variable=variable)
@@ -395,13 +384,6 @@ def hist_spec(request: Request) -> VerbSpec[object]:
 
 def bins(formula_sides: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
     """Return the table of a histogram, the edges of its bins, and the variable."""
-    _check_number(formula_sides)
-    number, factors = one_measured(formula_sides, "dp_hist")
-    cut, edges = binned(number, breaks)
-    return Tally((*factors, cut)), edges, number.code
-
-
-def _check_number(formula_sides: Sides) -> None:
     described = formula_sides.described
     if len(described) == 1 and isinstance(described[0], Category | Truth):
         code = shorten(described[0].code)
@@ -409,6 +391,9 @@ def _check_number(formula_sides: Sides) -> None:
             f"{code!r} is a category: a histogram is of a number; count its levels with "
             f"dp_table, '~ {code}'"
         )
+    number, factors = one_measured(formula_sides, "dp_hist")
+    cut, edges = binned(number, breaks)
+    return Tally((*factors, cut)), edges, number.code
 
 
 # Histograms of two numbers: the cells of their plane in which rows are counted.
@@ -426,16 +411,6 @@ def in_plane(formula_sides: Sides) -> bool:
     )
 
 
-def plane_spec(request: Request, formula_sides: Sides) -> VerbSpec[PlaneResult]:
-    """Build the specification for two numbers."""
-    tally, (along, across), variables = plane_bins(formula_sides, request.options["breaks"])
-    result = partial(
-        PlaneResult, along=np.array(along), across=np.array(across), variables=variables
-    )
-    shape = (math.prod(tally.shape[:-2]), *tally.shape[-2:])
-    return descriptive_spec(request, formula_sides, (tally,), result, shape=shape)
-
-
 def plane_bins(
     formula_sides: Sides, breaks: object
 ) -> tuple[Tally, tuple[Ends, Ends], tuple[str, str]]:
@@ -443,9 +418,7 @@ def plane_bins(
     numbers = tuple(map(measured, formula_sides.described))
     pair = _pair(breaks)
     _require_room(pair, math.prod(len(group.levels) for group in formula_sides.groups))
-    (first, along), (second, across) = (
-        binned(*number_and_breaks) for number_and_breaks in zip(numbers, pair, strict=True)
-    )
+    (first, along), (second, across) = map(binned, numbers, pair)
     tally = Tally((*formula_sides.groups, first, second), max_cells=MOST_CELLS)
     return tally, (along, across), (numbers[0].code, numbers[1].code)
 
@@ -454,20 +427,15 @@ def _pair(breaks: object) -> tuple[object, object]:
     """Return the breaks of each number, from one for both or a pair; sequences as lists."""
     if isinstance(breaks, int | np.integer):
         return breaks, breaks
-    breaks_by_number = (
-        [list(part) if lists_values(part) else part for part in breaks]
-        if lists_values(breaks)
-        else []
-    )
-    if len(breaks_by_number) != 2:
-        description = (
-            f"a sequence of {len(breaks_by_number)}" if lists_values(breaks) else quoted(breaks)
-        )
+    parts = list(breaks) if lists_values(breaks) else []
+    if len(parts) != 2:
+        description = f"a sequence of {len(parts)}" if lists_values(breaks) else quoted(breaks)
         raise ArgumentError(
             f"breaks={description}: the formula has two numbers; write a number of bins for both, "
             "or a pair with a number of bins or their ends for each, such as breaks=(256, 256)"
         )
-    return breaks_by_number[0], breaks_by_number[1]
+    along, across = (list(part) if lists_values(part) else part for part in parts)
+    return along, across
 
 
 def _require_room(pair: tuple[Any, Any], groups: int) -> None:

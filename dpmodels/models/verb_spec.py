@@ -304,29 +304,7 @@ def planned_with_counts(
     rows = math.inf if holders.exchange is not None else together(row.nrows for row in private)
     if not variables or not rows:
         return choice, None
-
-    def within(guarantee: privacy.Guarantee) -> Planned:
-        part = VERBS[request.verb].spec(replace(request, guarantee=guarantee))
-        return planned(part, holders, mechanism, private)
-
-    both = _divided_plans(request, variables, rows, choice.plan.events, within)
-    return (choice, None) if both is None else both
-
-
-def _divided_plans(
-    request: Request,
-    variables: Mapping[str, Numeric],
-    rows: float,
-    release: Sequence[privacy.Event],
-    within: Callable[[privacy.Guarantee], Planned],
-) -> tuple[Planned, Counting] | None:
-    """Plan a release and counts within the guarantee of a request; None for too noisy counts.
-
-    `variables` are those of :func:`counted_variables`, `rows` the public number of rows, `release`
-    the events of the release if it had the whole guarantee, and `within` plans it for a part.
-    """
-    guarantee, places = request.private, request.adjacency.places
-    tables = len(variables)
+    guarantee, places, tables = request.private, request.adjacency.places, len(variables)
     facts = CountFacts(tables, _PARTS * tables, divided=False, adjacency=request.adjacency)
 
     def counted(strategy: Strategy, part: privacy.Guarantee) -> CountPlan:
@@ -334,15 +312,16 @@ def _divided_plans(
         return privacy.planned_for_group(plan_of, lambda plan: plan.events, part, places)
 
     try:
-        strategy, release_part, part = _divided(guarantee, release)
+        strategy, release_part, part = _divided(guarantee, choice.plan.events)
         if counted(strategy, part).noise_sd > MOST_NOISE * rows:
-            return None
-        choice = within(release_part)
+            return choice, None
+        declared = VERBS[request.verb].spec(replace(request, guarantee=release_part))
+        beside = planned(declared, holders, mechanism, private)
         if isinstance(guarantee, privacy.ApproxDP) and isinstance(part, privacy.ZCDP):
-            part = _left(guarantee, privacy.group_events(choice.plan.events, places))
-        return choice, Counting(strategy, counted(strategy, part), variables)
+            part = _left(guarantee, privacy.group_events(beside.plan.events, places))
+        return beside, Counting(strategy, counted(strategy, part), variables)
     except BudgetError:  # A part is too small for any noise
-        return None
+        return choice, None
 
 
 def _divided(
@@ -357,12 +336,8 @@ def _divided(
         eps = privacy.gaussian_eps(guarantee.delta, multiplier * NOISE_FACTOR)
         counts = privacy.ZCDP(GAUSSIAN_SHARE / 2 / multiplier**2)
         return Gaussian(), replace(guarantee, eps=eps), counts
-    eps = guarantee.eps * (1 - PURE_SHARE)
-    return (
-        Geometric(),
-        replace(guarantee, eps=eps),
-        privacy.PureDP(guarantee.eps * PURE_SHARE * _ROOM),
-    )
+    rest = replace(guarantee, eps=guarantee.eps * (1 - PURE_SHARE))
+    return Geometric(), rest, privacy.PureDP(guarantee.eps * PURE_SHARE * _ROOM)
 
 
 def _left(guarantee: privacy.ApproxDP, events: Sequence[privacy.Event]) -> privacy.ZCDP:

@@ -43,10 +43,8 @@ def named_calls(calls: object) -> dict[str, Call]:
     elif isinstance(calls, str | Call) or not isinstance(calls, Iterable):
         raise ArgumentError(f"calls of type {type(calls).__name__}: write {_WRITE}")
     else:
-        listed = [call.read(value) for value in calls]
-        counts: Counter[str] = Counter()
-        written = {}
-        for entry in listed:
+        counts, written = Counter[str](), {}
+        for entry in [call.read(value) for value in calls]:
             counts[entry.name] += 1
             number = counts[entry.name]
             written[entry.name if number == 1 else f"{entry.name} {number}"] = entry
@@ -85,16 +83,14 @@ def targets_of(targets: object, names: Sequence[str]) -> dict[str, tuple[Target,
             )
         if not isinstance(levels, Mapping) or not levels or not set(levels) <= {"se", "noise"}:
             raise ArgumentError(f"targets of {name}: {write}")
-        result[name] = tuple(Target(kind, _level(name, kind, levels[kind])) for kind in levels)
+        for kind, value in levels.items():
+            if not 0 < real(value) < (1 if kind == "noise" else math.inf):
+                expected = "a share between 0 and 1" if kind == "noise" else "a positive number"
+                raise ArgumentError(
+                    f"targets of {name}: {kind}={quoted(value)}, expected {expected}"
+                )
+        result[name] = tuple(Target(kind, real(level)) for kind, level in levels.items())
     return result
-
-
-def _level(name: str, kind: str, value: object) -> float:
-    level = real(value)
-    if not (0 < level < (1 if kind == "noise" else math.inf)):
-        expected = "a share between 0 and 1" if kind == "noise" else "a positive number"
-        raise ArgumentError(f"targets of {name}: {kind}={quoted(value)}, expected {expected}")
-    return level
 
 
 def weights_of(by_name: object, names: Sequence[str]) -> Floats:
@@ -261,16 +257,12 @@ class AnalysisPlan(Printed):
         return pd.DataFrame([self._row(line) for line in self.lines])
 
     def _row(self, line: PlanLine) -> dict[str, object]:
+        amount, errors = capacity(line.guarantee), ("figure", "sampling", "noise", "total", "ratio")
         return {
-            "name": line.name,
-            "call": repr(line.call),
-            "mechanism": line.mechanism,
-            capacity(line.guarantee).unit: capacity(line.guarantee).amount,
-            "share": line.share,
-            **{name: getattr(line, name) for name in ("figure", "sampling", "noise", "total")},
-            "ratio": line.ratio,
-            "noise_share": 1 - line.ratio**-2,
-            "rows_factor": line.ratio**2,
+            **{"name": line.name, "call": repr(line.call), "mechanism": line.mechanism},
+            **{amount.unit: amount.amount, "share": line.share},
+            **{name: getattr(line, name) for name in errors},
+            **{"noise_share": 1 - line.ratio**-2, "rows_factor": line.ratio**2},
             **{name: getattr(line, name) for name in ("even", "identified", "needs")},
         }
 
@@ -348,9 +340,8 @@ class AnalysisPlan(Printed):
         }
         planned = float(request.n_rows) if x_column == "n" else capacity(request.guarantee).amount
         x_labels = {"n": "rows", "eps": "eps of all calls", "rho": "rho of all calls"}
-        return ratios(
-            lines, planned, (x_labels[x_column], "standard error over that without privacy"), ax=ax
-        )
+        labels = x_labels[x_column], "standard error over that without privacy"
+        return ratios(lines, planned, labels, ax=ax)
 
     def __repr__(self) -> str:
         worst = max(line.ratio for line in self.lines)
@@ -365,11 +356,8 @@ def _written(call: Call) -> str:
     budget = call.options.get("budget")
     if budget is None:
         return repr(call)
-    bare = replace(
-        call,
-        options={option: value for option, value in call.options.items() if value is not budget},
-    )
-    return f"{repr(bare)[:-1]}, budget=dp.{budget})"
+    options = {option: value for option, value in call.options.items() if value is not budget}
+    return f"{repr(replace(call, options=options))[:-1]}, budget=dp.{budget})"
 
 
 def _with_budget(line: PlanLine) -> Call:
@@ -378,13 +366,15 @@ def _with_budget(line: PlanLine) -> Call:
         for option, value in line.call.options.items()
         if option not in (*AMOUNTS, "delta")
     }
-    guarantee = line.guarantee
-    amount = capacity(guarantee)
+    guarantee, amount = line.guarantee, capacity(line.guarantee)
     if amount.unit == "rho":
         return replace(line.call, options={**options, "budget": guarantee})
-    stated = {"delta": line.call.options["delta"]} if "delta" in line.call.options else {}
-    delta = {"delta": guarantee.delta} if isinstance(guarantee, ApproxDP) else stated
-    return replace(line.call, options={**options, "eps": amount.amount, **delta})
+    options["eps"] = amount.amount
+    if isinstance(guarantee, ApproxDP):
+        options["delta"] = guarantee.delta
+    elif "delta" in line.call.options:
+        options["delta"] = line.call.options["delta"]
+    return replace(line.call, options=options)
 
 
 # The printed report of a planned analysis.
@@ -396,24 +386,16 @@ def analysis_report(plan: AnalysisPlan) -> Report:
     unit = capacity(plan.request.guarantee).unit
     heads = (unit, "mechanism", "sampling", "noise", "total", "ratio", "even", "identified")
     rows = tuple(Row(line.name, _cells(line)) for line in plan.lines)
-    code = tuple(Row(source) for source in plan.words.values())
-    return Report(
-        title="Analysis planned, nothing read, nothing spent",
-        facts=_facts(plan),
-        sections=(Section("Call", heads, rows), _curve(plan), Section("Calls as code", (), code)),
-        notes=_notes(plan),
-    )
+    code = tuple(map(Row, plan.words.values()))
+    sections = Section("Call", heads, rows), _curve(plan), Section("Calls as code", (), code)
+    title = "Analysis planned, nothing read, nothing spent"
+    return Report(title, _facts(plan), sections, _notes(plan))
 
 
 def _cells(line: PlanLine) -> tuple[str, ...]:
-    return (
-        signif(capacity(line.guarantee).amount, 3),
-        line.mechanism,
-        *(_error(error) for error in (line.sampling, line.noise, line.total)),
-        _error(line.ratio),
-        _error(line.even),
-        f"{100 * line.identified:.0f}%",
-    )
+    errors = map(_error, (line.sampling, line.noise, line.total, line.ratio, line.even))
+    amount = signif(capacity(line.guarantee).amount, 3)
+    return (amount, line.mechanism, *errors, f"{100 * line.identified:.0f}%")
 
 
 def _error(value: float) -> str:

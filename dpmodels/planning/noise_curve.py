@@ -153,15 +153,14 @@ class SimulatedCall:
         fits = released(self.call, self.terms, guarantee, repeats)
         noises = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
         identified = np.isfinite(noises)
+        chance = identified.mean(axis=0)
         if self.compared:
-            sum_of_squares = np.where(identified, noises, 0.0) ** 2
-            mean = sum_of_squares.sum(axis=0) / np.maximum(identified.sum(axis=0), 1)
-            noise = np.where(identified.mean(axis=0) >= 0.5, np.sqrt(mean), np.inf)
+            squares = np.where(identified, noises, 0.0) ** 2
+            mean = squares.sum(axis=0) / np.maximum(identified.sum(axis=0), 1)
+            noise = np.where(chance >= 0.5, np.sqrt(mean), np.inf)
         else:
             noise = np.quantile(noises, 0.5, axis=0, method="inverted_cdf")
-        return Release(
-            pricing.mechanism, pricing.events, np.asarray(noise), identified.mean(axis=0)
-        )
+        return Release(pricing.mechanism, pricing.events, np.asarray(noise), chance)
 
     def _noise(self, table: pd.DataFrame) -> Floats:
         """Return a release's noise standard errors, or its errors if it has none."""
@@ -209,9 +208,8 @@ def simulate_call(
     sizes = exact["value"].abs()[lambda size: np.isfinite(size)]
     floor = _SAMPLING_FLOOR * (sizes.max() if sizes.any() else 1.0)
     usable = np.isfinite(sampling) & (sampling > _NEGLIGIBLE * floor)
-    return SimulatedCall(
-        call, form, terms, exact.assign(sampling=np.where(usable, sampling, floor))
-    )
+    exact = exact.assign(sampling=np.where(usable, sampling, floor))
+    return SimulatedCall(call, form, terms, exact)
 
 
 def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
@@ -250,13 +248,9 @@ class NoiseCurve:
     def identifying(self) -> float:
         """Smallest budget that very likely identifies it; 0 if all do, infinite if none does."""
         identified = self._identified
-        if identified.all():
-            return 0.0
-        return (
-            float(self.amounts[np.argmax(identified)] * _SAFETY_FACTOR)
-            if identified.any()
-            else math.inf
-        )
+        if identified.all() or not identified.any():
+            return 0.0 if identified.all() else math.inf
+        return float(self.amounts[np.argmax(identified)] * _SAFETY_FACTOR)
 
     @property
     def edge(self) -> float | None:
@@ -267,9 +261,8 @@ class NoiseCurve:
 
     def noise(self, amounts: Floats) -> Floats:
         """Return noise standard errors, decreasing in the budget, shape (budgets, figures)."""
-        falling = np.minimum.accumulate(
-            np.stack([release.noise for release in self.releases]), axis=0
-        )
+        noises = np.stack([release.noise for release in self.releases])
+        falling = np.minimum.accumulate(noises, axis=0)
         log_noise, log_amounts = np.log(np.maximum(falling, _TINY)), np.log(self.amounts)
         columns = [_power_law(np.log(amounts), log_amounts, column) for column in log_noise.T]
         logs = np.stack(columns, axis=1)
@@ -289,9 +282,9 @@ class NoiseCurve:
 
     def refined(self, amount: float, repeats: int) -> NoiseCurve:
         """Return a copy with one more simulated budget."""
-        position = int(np.searchsorted(self.amounts, amount))
         if amount in self.amounts:
             return self
+        position = int(np.searchsorted(self.amounts, amount))
         release = self.simulated_call.at(amount, repeats)
         releases = (*self.releases[:position], release, *self.releases[position:])
         return replace(self, amounts=np.insert(self.amounts, position, amount), releases=releases)
@@ -332,7 +325,5 @@ def simulate_curve(
     curve = NoiseCurve(name, simulated, over, amounts, releases)
     for _ in range(_REFINEMENTS):
         edge = curve.edge
-        if edge is None:
-            break
-        curve = curve.refined(edge, repeats)
+        curve = curve if edge is None else curve.refined(edge, repeats)
     return curve

@@ -57,15 +57,11 @@ def divided(study: Study) -> analysis.AnalysisPlan:
     losses = study.losses
     evenly, shares = study.ratios(losses.even()), losses.budget.shares(amounts)
     lines, frames = [], []
-    for position, curve in enumerate(study.curves):
-        amount = float(amounts[position])
-        release = curve.simulated_call.at(amount, _FINAL_RUNS)
+    for curve, amount, share, even in zip(study.curves, amounts, shares, evenly, strict=True):
+        release = curve.simulated_call.at(float(amount), _FINAL_RUNS)
         frames.append(_figures(curve, release))
-        line = _line(curve, release, frames[-1])
-        parts = line._replace(share=float(shares[position]), even=float(evenly[position]))
-        needs = amount if line.identified >= analysis.LIKELY else _identifying(curve, amount)
-        parts = parts._replace(guarantee=curve.simulated_call.form(amount), needs=needs)
-        lines.append(_without_unused_delta(parts))
+        line = _line(curve, release, frames[-1], float(amount))
+        lines.append(_without_unused_delta(line._replace(share=float(share), even=float(even))))
     return analysis.AnalysisPlan(
         request=study.request,
         lines=tuple(lines),
@@ -126,20 +122,22 @@ def _figures(curve: noise_curve.NoiseCurve, release: noise_curve.Release) -> pd.
 
 
 def _line(
-    curve: noise_curve.NoiseCurve, release: noise_curve.Release, frame: pd.DataFrame
+    curve: noise_curve.NoiseCurve, release: noise_curve.Release, frame: pd.DataFrame, amount: float
 ) -> analysis.PlanLine:
+    identified = float(frame["identified"].mean())
     order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
     figure = frame.iloc[int(order[noise_curve.place_of(len(frame), curve.over)])]
     return analysis.PlanLine(
         name=curve.name,
         call=curve.simulated_call.call,
-        guarantee=curve.simulated_call.form(1.0),
+        guarantee=curve.simulated_call.form(amount),
         mechanism=release.mechanism,
         events=release.events,
         figure=str(figure["figure"]),
         figures=len(frame),
         **{name: float(figure[name]) for name in ("sampling", "noise", "total", "ratio")},
-        identified=float(frame["identified"].mean()),
+        identified=identified,
+        needs=amount if identified >= analysis.LIKELY else _identifying(curve, amount),
     )
 
 
@@ -167,7 +165,7 @@ def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
     rows = study.request.n_rows
     ratios_by_rows = {rows: ratios}
     for factor in _FACTORS:
-        n_rows = min(max(round(rows * factor), 1), row_limit(study))
+        n_rows = min(max(round(rows * factor), 1), row_limit(study.world.adjacency))
         pairs = zip(study.curves, amounts, strict=True)
         ratios_by_rows[n_rows] = np.array(
             [_with_rows(study, curve, n_rows, float(amount)) for curve, amount in pairs]
@@ -189,18 +187,15 @@ def _with_rows(study: Study, curve: noise_curve.NoiseCurve, n_rows: int, amount:
     return float(curve.of_all(total / simulated.sampling))
 
 
-def row_limit(study: Study) -> int:
+def row_limit(relation: Adjacency) -> int:
     """Return how many rows can be simulated."""
-    return (
-        noise_curve.MOST_ROWS if study.world.adjacency.person is None else noise_curve.MOST_PERSONS
-    )
+    return noise_curve.MOST_ROWS if relation.person is None else noise_curve.MOST_PERSONS
 
 
 def _require_met(study: Study) -> None:
     budget, request = study.losses.budget, study.request
-    stated = np.array(
-        [study.budgeting.stated_budget(curve.name) is not None for curve in study.curves]
-    )
+    budgets = [study.budgeting.stated_budget(curve.name) for curve in study.curves]
+    stated = np.array([part is not None for part in budgets])
     stated_amounts = np.where(stated, budget.stated_amounts, 0.0)
     smallest = np.where(stated, stated_amounts, [curve.amounts[0] for curve in study.curves])
     if stated.any() and budget.cost(smallest) > budget.amount * (1 + 1e-9):
@@ -210,19 +205,15 @@ def _require_met(study: Study) -> None:
             f"{'more than' if over else 'which leaves too little for the others of'} "
             f"{request.guarantee.describe()}: write smaller ones, or leave them out"
         )
-    if study.needed <= budget.amount * _TOLERANCE:
-        return
-    raise BudgetError(
-        f"the targets cannot be met with {request.guarantee.describe()}: {_unmet(study)}"
-    )
+    if study.needed > budget.amount * _TOLERANCE:
+        total = request.guarantee.describe()
+        raise BudgetError(f"the targets cannot be met with {total}: {_unmet(study)}")
 
 
 def _unmet(study: Study) -> str:
     amount = study.losses.budget.amount
     for curve, floor in zip(study.curves, study.losses.floors, strict=True):
-        if math.isfinite(floor):
-            continue
-        for target in study.request.targets.get(curve.name, ()):
+        for target in () if math.isfinite(floor) else study.request.targets.get(curve.name, ()):
             nearest, last = (
                 target_values(curve, np.array([at]), target)[0]
                 for at in (amount, curve.amounts[-1])
@@ -231,11 +222,9 @@ def _unmet(study: Study) -> str:
                 continue
             sampling = curve.of_all(curve.simulated_call.sampling)
             by_sampling = target.kind == "se" and sampling >= target.level
-            advice = (
-                f"without noise it is {sampling:.3g}: more rows are needed"
-                if by_sampling
-                else f"{curve.amounts[-1]:.3g} would give {last:.3g}"
-            )
+            advice = f"{curve.amounts[-1]:.3g} would give {last:.3g}"
+            if by_sampling:
+                advice = f"without noise it is {sampling:.3g}: more rows are needed"
             goal = f"{curve.name}, {target.describe()}"
             return f"{goal}: the total budget gives {nearest:.3g}; {advice}"
     unit = capacity(study.request.guarantee).unit
@@ -275,7 +264,7 @@ def least_rows(study: Study) -> Study:
     Each step follows from the ratio of the needed to the given budget: noise decreases as 1/n,
     sampling errors as 1/sqrt(n).
     """
-    budget, limit = capacity(study.request.guarantee).amount, row_limit(study)
+    budget, limit = capacity(study.request.guarantee).amount, row_limit(study.world.adjacency)
     low, high, n_rows = float(_LEAST_ROWS), math.inf, float(study.request.n_rows)
     for _ in range(_STEPS):
         short = study.with_rows(round(n_rows)).needed / budget
@@ -413,7 +402,7 @@ def plan(
     request = analysis.PlanRequest(
         guarantee=resolve_budget(eps, delta, budget) if stated else resolve_budget(1.0, delta),
         adjacency=relation,
-        n_rows=_n_rows(n, relation),
+        n_rows=10_000 if n is None else integer("n", n, 1, row_limit(relation)),
         assumed=(assumed := _guess(book, shape, relation)).about,
         subset=subset,
         targets=analysis.targets_of(targets, tuple(calls_by_name)),
@@ -429,14 +418,6 @@ def plan(
     if request.solved:
         study = (least_rows if request.solved == "n" else least_budget)(study)
     return divided(study)
-
-
-def _n_rows(n: int | None, relation: Adjacency) -> int:
-    if n is None:
-        return 10_000
-    return integer(
-        "n", n, 1, noise_curve.MOST_ROWS if relation.person is None else noise_curve.MOST_PERSONS
-    )
 
 
 def _check_solvable(request: analysis.PlanRequest, stated: bool, n: int | None) -> None:

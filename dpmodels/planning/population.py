@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
+from dpmodels.inference.independence import degrees, margins_of
 from dpmodels.models.assumed_rows import DrawnRows, public_part
 from dpmodels.models.table import counted
 from dpmodels.request import Request
@@ -50,16 +52,21 @@ class Population:
         part = self.part._replace(columns={**self.part.columns, name: column})
         return replace(self, part=part)
 
-    def on_steps(self, name: str, values: Floats, lower: float, step: float) -> Stepped:
-        """Return each row twice, at the steps below and above its value, with the value as mean.
+    def with_numbers(
+        self, name: str, values: Floats, lower: float, step: float
+    ) -> tuple[Population, Integers | slice, Floats]:
+        """Return rows with other values of a number, the indices of the rows, and these values.
 
-        Rounding would remove an effect that is small relative to the step.
+        Of a number with steps each row occurs twice, at the steps below and above its value, with
+        the value as mean: rounding would remove an effect that is small relative to the step.
         """
+        if not step:
+            return self.having(name, values), slice(None), values
         above, below = np.modf((values - lower) / step)
         response = lower + step * np.concatenate([below, below + (above > 0)])
         rows = np.tile(np.arange(self.part.rows), 2)
         shares = np.concatenate([self.shares * (1 - above), self.shares * above])
-        return Stepped(self.among(rows, shares).having(name, response), rows, response)
+        return self.among(rows, shares).having(name, response), rows, response
 
     def sample(self, count: int, rng: np.random.Generator) -> Rows:
         """Draw a sample, with repetitions of rows split into powers of two."""
@@ -71,14 +78,6 @@ class Population:
         rows, counts = np.concatenate(indices), np.concatenate(repeats)
         part = self.among(rows, np.ones(len(rows))).part._replace(places=counts)
         return DrawnRows(part, self.terms)
-
-
-class Stepped(NamedTuple):
-    """A population in which each row occurs twice, the indices of the rows, and new values."""
-
-    population: Population
-    rows: NDArray[np.int64]
-    values: Floats
 
 
 def population(frame: pd.DataFrame, terms: Terms, *, sampled: bool) -> Population:
@@ -194,13 +193,10 @@ def difference(request: Request, assumed: Population, effect: Effect) -> Hypothe
         shifts = np.array([share[1], -share[0]]) * float(effects(effect, terms)[0])
         shifted = values - mean[cells] + float(share @ mean) + shifts[cells]
         values = np.clip(shifted, number.lower, number.upper)
-        if number.step:
-            population, positions, values = population.on_steps(
-                number.variable, values, number.lower, number.step
-            )
-            cells = cells[positions]
-        else:
-            population = population.having(number.variable, values)
+        population, rows, values = population.with_numbers(
+            number.variable, values, number.lower, number.step
+        )
+        cells = cells[rows]
     mean, sd, share = _moments(population, cells, values, 2)
     truth = np.array([mean[0] - mean[1]])
     sampling = np.sqrt(np.array([(sd**2 / share).sum()]))
@@ -223,16 +219,10 @@ def shares(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     independent = _independent(share.reshape(tally.shape))
     w = math.sqrt(float(((share - independent) ** 2 / np.maximum(independent, 1e-300)).sum()))
     sampling = np.sqrt(share * (1 - share))
-    untested = np.full(len(names), np.nan)
-    freedom = math.prod(tally.shape) - 1 - sum(size - 1 for size in tally.shape)
-    return Hypothesis(
-        population,
-        (INDEPENDENCE, *names),
-        np.append(w, share),
-        np.append(0.0, untested),
-        np.append(np.nan, sampling),
-        freedom,
-    )
+    terms, truth = (INDEPENDENCE, *names), np.append(w, share)
+    null = np.append(0.0, np.full(len(names), np.nan))
+    freedom = degrees(tally.shape)
+    return Hypothesis(population, terms, truth, null, np.append(np.nan, sampling), freedom)
 
 
 def stated_effects(effect: Effect, terms: tuple[str, ...]) -> Floats:
@@ -267,10 +257,7 @@ def _placed(tally: Tally, assumed: Population) -> tuple[Population, Integers, Fl
 
 
 def _labels(tally: Tally) -> tuple[str, ...]:
-    levels = [[str(level) for level in factor.levels] for factor in tally.factors]
-    return tuple(
-        reduce(lambda left, right: [f"{a}:{b}" for a in left for b in right], levels or [[""]])
-    )
+    return tuple(":".join(map(str, cell)) for cell in product(*(f.levels for f in tally.factors)))
 
 
 def _summed(cells: Integers, weights: Floats, size: int) -> Floats:
@@ -287,9 +274,7 @@ def _moments(
 
 
 def _independent(share: Floats) -> Floats:
-    axes = range(share.ndim)
-    margins = [share.sum(axis=tuple(k for k in axes if k != axis)) for axis in axes]
-    return np.asarray(reduce(np.multiply.outer, margins)).ravel()
+    return np.asarray(reduce(np.multiply.outer, margins_of(share))).ravel()
 
 
 def _dependent(population: Population, cells: Integers, tally: Tally, w: float) -> Population:
@@ -297,8 +282,7 @@ def _dependent(population: Population, cells: Integers, tally: Tally, w: float) 
     share = _summed(cells, population.shares, tally.cells).reshape(tally.shape)
     independent = _independent(share).reshape(tally.shape)
     scores = []
-    for axis in (0, 1):
-        margin = share.sum(axis=tuple(k for k in range(share.ndim) if k != axis))
+    for axis, margin in enumerate(margins_of(share)[:2]):
         level = np.arange(len(margin)) - float(margin @ np.arange(len(margin)))
         shape = [-1 if k == axis else 1 for k in range(share.ndim)]
         scores.append((level / math.sqrt(float(margin @ level**2))).reshape(shape))
@@ -309,7 +293,5 @@ def _dependent(population: Population, cells: Integers, tally: Tally, w: float) 
             f"effect={w:g}: with these shares of levels Cohen's w is at most {largest:.3g}; "
             "write a smaller effect"
         )
-    tilted = (independent * tilt).ravel()
-    return population.among(
-        np.arange(len(cells)), population.shares * (tilted / share.ravel())[cells]
-    )
+    factors = ((independent * tilt).ravel() / share.ravel())[cells]
+    return population.among(np.arange(len(cells)), population.shares * factors)

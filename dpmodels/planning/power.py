@@ -35,42 +35,55 @@ FEW_RUNS_DIVISOR, IDENTIFIED_FRACTION = 10, 0.8
 _ROWS_SLOPE, _EPS_SLOPE = 0.7, 0.7
 
 
+def _solution(
+    asking: PowerInputs,
+    cell_at: Callable[[float], Cell],
+    range_: tuple[float, float, float],
+    target: float,
+    slope: float,
+    lacking: str,
+) -> float:
+    """Return where every tested term has the power; ArgumentError if it is nowhere."""
+
+    def power(at: float) -> float:
+        return float(np.nanmin(asking.trial(cell_at(at)).expected(RUNS_DIVISOR).power))
+
+    solution = _search(power, range_, target, asking.alpha, slope)
+    if math.isnan(solution):
+        raise ArgumentError(f"power={target:g}: {lacking}")
+    return solution
+
+
 def rows_for(asking: PowerInputs, eps: float | None, effect: Effect, target: float) -> int:
     """Return the number of rows at which every tested term has the power."""
-
-    def power(n_rows: float) -> float:
-        return _least(asking.trial(Cell(round(n_rows), eps, effect)))
-
-    n_rows = _search(power, (1_000.0, LEAST_ROWS, MOST_ROWS), target, asking.alpha, _ROWS_SLOPE)
-    if math.isnan(n_rows):
-        raise ArgumentError(
-            f"power={target:g}: no number of rows up to {MOST_ROWS:,} reaches it under this "
-            "guarantee; give a larger eps or effect, or fewer terms"
-        )
+    lacking = (
+        f"no number of rows up to {MOST_ROWS:,} reaches it under this guarantee; give a larger eps "
+        "or effect, or fewer terms"
+    )
+    limits = (1_000.0, LEAST_ROWS, MOST_ROWS)
+    n_rows = _solution(
+        asking, lambda n: Cell(round(n), eps, effect), limits, target, _ROWS_SLOPE, lacking
+    )
     return math.ceil(n_rows)
 
 
 def eps_for(asking: PowerInputs, n_rows: int, effect: Effect, target: float) -> float:
     """Return the eps at which every tested term has the power."""
-    noiseless_power = without_noise(
-        asking.trial(Cell(n_rows, 1.0, effect)).posed, n_rows, asking.alpha
+    posed = asking.trial(Cell(n_rows, 1.0, effect)).posed
+    noiseless = np.nanmin(without_noise(posed, n_rows, asking.alpha))
+    if noiseless <= target + POWER_TOLERANCE / 2:
+        raise ArgumentError(
+            f"power={target:g}: {n_rows:,} rows have the power {noiseless:.2g} without any noise, "
+            "so no eps reaches it; give a larger n or effect"
+        )
+
+    lacking = (
+        f"no eps up to {MOST_EPS:g} reaches it with {n_rows:,} rows; give a larger n or effect"
     )
-    if np.nanmin(noiseless_power) <= target + POWER_TOLERANCE / 2:
-        raise ArgumentError(
-            f"power={target:g}: {n_rows:,} rows have the power {np.nanmin(noiseless_power):.2g} "
-            "without any noise, so no eps reaches it; give a larger n or effect"
-        )
-
-    def power(eps: float) -> float:
-        return _least(asking.trial(Cell(n_rows, eps, effect)))
-
-    solution = _search(power, (1.0, LEAST_EPS, MOST_EPS), target, asking.alpha, _EPS_SLOPE)
-    if math.isnan(solution):
-        raise ArgumentError(
-            f"power={target:g}: no eps up to {MOST_EPS:g} reaches it with {n_rows:,} rows; give "
-            "a larger n or effect"
-        )
-    return solution
+    limits = (1.0, LEAST_EPS, MOST_EPS)
+    return _solution(
+        asking, lambda eps: Cell(n_rows, eps, effect), limits, target, _EPS_SLOPE, lacking
+    )
 
 
 def identifying_eps(asking: PowerInputs, cell: Cell) -> float:
@@ -81,21 +94,18 @@ def identifying_eps(asking: PowerInputs, cell: Cell) -> float:
     if cell.eps is None:
         return math.nan
     low = high = cell.eps
-    while _identified_fraction(asking, cell._replace(eps=high)) < IDENTIFIED_FRACTION:
+    part = max(2, asking.power.runs // FEW_RUNS_DIVISOR)
+
+    def suffices(eps: float) -> bool:
+        expected = asking.trial(cell._replace(eps=eps)).expected(part)
+        return float(expected.identified.min()) >= IDENTIFIED_FRACTION
+
+    while not suffices(high):
         low, high = high, 2 * high
         if high > MOST_EPS:
             return math.nan
     middle = math.sqrt(low * high)
-    return (
-        middle
-        if _identified_fraction(asking, cell._replace(eps=middle)) >= IDENTIFIED_FRACTION
-        else high
-    )
-
-
-def _identified_fraction(asking: PowerInputs, cell: Cell) -> float:
-    expected = asking.trial(cell).expected(max(2, asking.power.runs // FEW_RUNS_DIVISOR))
-    return float(expected.identified.min())
+    return middle if suffices(middle) else high
 
 
 def effect_for(asking: PowerInputs, n_rows: int, eps: float | None, target: float) -> Effect:
@@ -138,21 +148,15 @@ def _corrected(asking: PowerInputs, cell: Cell, target: float) -> Effect:
 
 def _dependence_for(asking: PowerInputs, n_rows: int, eps: float | None, target: float) -> Effect:
     """Return Cohen's w at which the test of independence has the power."""
-
-    def power(w: float) -> float:
-        return _least(asking.trial(Cell(n_rows, eps, w)))
-
-    start = 3 / math.sqrt(n_rows)
+    lacking = (
+        f"no dependence that these shares of levels allow reaches it with {n_rows:,} rows under "
+        "this guarantee; give a larger n or eps"
+    )
+    limits = (min(3 / math.sqrt(n_rows), 0.3), 1e-5, 10.0)
     try:
-        solution = _search(power, (min(start, 0.3), 1e-5, 10.0), target, asking.alpha, 1.0)
-    except ArgumentError:
-        solution = math.nan
-    if math.isnan(solution):
-        raise ArgumentError(
-            f"power={target:g}: no dependence that these shares of levels allow reaches it with "
-            f"{n_rows:,} rows under this guarantee; give a larger n or eps"
-        )
-    return solution
+        return _solution(asking, lambda w: Cell(n_rows, eps, w), limits, target, 1.0, lacking)
+    except ArgumentError:  # Also of a w that the shares do not allow
+        raise ArgumentError(f"power={target:g}: {lacking}") from None
 
 
 def _effect_of(spread: Floats, target: float, alpha: float) -> float:
@@ -169,10 +173,6 @@ def _effect_of(spread: Floats, target: float, alpha: float) -> float:
         return float(power.sum()) / len(spread) - target
 
     return float(brentq(beyond, 0.0, 40 * float(identified.max())))
-
-
-def _least(trial: Trial) -> float:
-    return float(np.nanmin(trial.expected(RUNS_DIVISOR).power))
 
 
 def _search(
@@ -328,11 +328,8 @@ def power(
     solved = _left_out(n, eps, budget, effect, power)
     level = fraction("alpha", alpha)
     target = _target(power, level)
-    if eps is not None or budget is not None:
-        for amount in _listed(eps):
-            resolve_budget(real(amount) if amount is not None else None, delta, budget)
-    else:
-        resolve_budget(1.0, delta)
+    for amount in [1.0] if eps is None and budget is None else _listed(eps):
+        resolve_budget(None if amount is None else real(amount), delta, budget)
     asking = PowerInputs(
         verb_spec,
         kind,
@@ -355,7 +352,8 @@ def power(
         cell = _solved(asking, solved, (n_rows, cell_eps, size), target)
         trial = asking.trial(cell)
         frames.append(_table(trial, cell, number))
-        mechanisms.append(_mechanism(trial))
+        strategy, _, reason = trial.choice
+        mechanisms.append(": ".join(filter(None, (str(strategy.info.name), reason))))
     table = pd.concat(frames, ignore_index=True)
     swamped = len(cells) == 1 and solved == "power" and table["identified"].min() < SELDOM
     return PowerResult(
@@ -441,6 +439,7 @@ def _solved(asking: PowerInputs, solved: str, inputs: tuple[Any, Any, Any], targ
 
 def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
     expected, posed = trial.expected(), trial.posed
+    is_seldom = expected.identified < SELDOM
     rows_factor = price(posed, expected, cell.n_rows, trial.alpha)
     lines = {
         "cell": number,
@@ -457,17 +456,9 @@ def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
         "power_se": expected.power_se,
         "identified": expected.identified,
         "without_noise": without_noise(posed, cell.n_rows, trial.alpha),
-        "price": np.where(
-            (expected.identified < SELDOM) & (posed.sampling > 0), np.nan, rows_factor
-        ),
+        "price": np.where(is_seldom & (posed.sampling > 0), np.nan, rows_factor),
     }
     return pd.DataFrame(lines)
-
-
-def _mechanism(trial: Trial) -> str:
-    strategy, _, reason = trial.choice
-    name = str(strategy.info.name)
-    return f"{name}: {reason}" if reason else name
 
 
 def _guarantee(delta: float, budget: Guarantee | None) -> str:

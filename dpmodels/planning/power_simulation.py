@@ -94,9 +94,8 @@ class Trial:
         quantile = -float(ndtri(self.alpha / 2))
         power = (np.abs(reading.statistic) > quantile).mean(axis=0)
         error = np.sqrt(power * (1 - power) / runs)
-        for term in np.flatnonzero(
-            np.isfinite(self.posed.effect) & (has_statistic.mean(axis=0) >= HALF_OR_MORE)
-        ):
+        is_posed, shares = np.isfinite(self.posed.effect), has_statistic.mean(axis=0)
+        for term in np.flatnonzero(is_posed & (shares >= HALF_OR_MORE)):
             usable = has_statistic[:, term] & np.isfinite(reading.spread[:, term])
             if not usable.any():
                 continue
@@ -105,23 +104,13 @@ class Trial:
             weight = 1.0 if even[term] else 0.5
             power[term] += weight * (usable.mean() * normal_power - power[term])
             error[term] = np.hypot((1 - weight) * error[term], weight * normal_se)
-        if self.posed.freedom and has_statistic[:, 0].mean() >= NEARLY_ALL:
+        if self.posed.freedom and shares[0] >= NEARLY_ALL:
             power[0], error[0] = _upper(reading.statistic[has_statistic[:, 0], 0], quantile)
-        tested = np.isfinite(self.posed.effect) & (self.posed.effect != 0)
-        identified = np.where(
-            np.isfinite(self.posed.effect),
-            has_statistic.mean(axis=0),
-            np.isfinite(reading.se).mean(axis=0),
-        )
-        return Expected(
-            _quantile(reading.se),
-            _quantile(reading.se, 0.1),
-            _quantile(reading.se, 0.9),
-            _quantile(reading.noise),
-            np.where(tested, power, np.nan),
-            np.where(tested, error, np.nan),
-            identified,
-        )
+        tested = is_posed & (self.posed.effect != 0)
+        identified = np.where(is_posed, shares, np.isfinite(reading.se).mean(axis=0))
+        middle, low, high = (_quantile(reading.se, level) for level in (0.5, 0.1, 0.9))
+        power, error = (np.where(tested, values, np.nan) for values in (power, error))
+        return Expected(middle, low, high, _quantile(reading.noise), power, error, identified)
 
 
 def _normal(statistic: Floats, pull: Floats, quantile: float) -> tuple[float, float]:

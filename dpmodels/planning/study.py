@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dpmodels.planning import noise_curve
 from dpmodels.planning.analysis import Budgeting, PlanRequest, Target
-from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Ledger, PureDP, gaussian_multiplier
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Ledger, gaussian_multiplier
 from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity, price
 from dpmodels.privacy.steps import GAUSSIAN_PART
@@ -43,13 +43,9 @@ _OVERSPEND: Final = 1.01
 
 def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
     """Return a guarantee of the same kind with another eps or rho."""
-    match guarantee:
-        case PureDP():
-            return PureDP(amount)
-        case ApproxDP(_, delta):
-            return ApproxDP(amount, delta)
-        case _:
-            return ZCDP(amount)
+    if isinstance(guarantee, ZCDP):
+        return ZCDP(amount)
+    return replace(guarantee, eps=amount)
 
 
 @dataclass(frozen=True)
@@ -190,22 +186,20 @@ class Losses:
         def left(logs: Floats) -> float:
             return math.log(self.budget.amount / self.budget.cost(amounts(logs)))
 
-        constraint = {"type": "ineq", "fun": left}
         log_whole = math.log(self.budget.amount)
         optimum = minimize(  # type: ignore[call-overload]
             lambda logs: self._sum(amounts(logs)),
             np.log(start[free]),
             method="SLSQP",
             bounds=[(min(math.log(bound), log_whole), log_whole) for bound in smallest],
-            constraints=constraint,
+            constraints={"type": "ineq", "fun": left},
         )
         return amounts(optimum.x)
 
     def _sum(self, amounts: Floats) -> float:
-        pairs = zip(np.log(amounts), self._tables, strict=True)
         ratios = [
             np.interp(log_amount, np.log(fine), np.log(values))
-            for log_amount, (fine, values) in pairs
+            for log_amount, (fine, values) in zip(np.log(amounts), self._tables, strict=True)
         ]
         return float(self.weights @ np.minimum(ratios, _LOSSES[1]))
 
@@ -304,9 +298,8 @@ class Study:
         # Of what stated budgets leave; of the total if they leave nothing.
         shared = budget if budget.cost(budget.stated_amounts) < budget.amount else open_
         part = open_.amount / len(self.curves)
-        equal = shared.filled(
-            np.array([part if amount is None else amount for amount in shared.fixed])
-        )
+        parts = [part if amount is None else amount for amount in shared.fixed]
+        equal = shared.filled(np.array(parts))
         floors = np.array([_floor(curve, self._targets(curve.name)) for curve in self.curves])
         losses = Losses(budget, self.curves, self.request.weights, floors)
         return self._identifying(losses, equal)
@@ -342,8 +335,7 @@ class Study:
 
     def with_budget(self, amount: float) -> Study:
         """Return a copy with another total budget."""
-        guarantee = with_amount(self.request.guarantee, amount)
-        request = replace(self.request, guarantee=guarantee)
+        request = replace(self.request, guarantee=with_amount(self.request.guarantee, amount))
         return Study(self.calls, self.world, request)
 
     def with_rows(self, n_rows: int) -> Study:
@@ -363,14 +355,9 @@ class Study:
 
     def fits(self, amounts: Floats) -> bool:
         """Whether a ledger of the total accepts all calls, one by one."""
-        request = self.request
-        has_delta = isinstance(request.guarantee, ApproxDP)
-        ledger = Ledger(
-            budget=request.guarantee,
-            adjacency=request.adjacency,
-            pure=self.pure(amounts),
-            rule="steps" if has_delta else None,
-        )
+        total, relation, pure = self.request.guarantee, self.request.adjacency, self.pure(amounts)
+        rule = "steps" if isinstance(total, ApproxDP) else None
+        ledger = Ledger(budget=total, adjacency=relation, pure=pure, rule=rule)
         pairs = zip(self.simulated_call.values(), amounts, strict=True)
         charges = [
             simulated.terms.price(simulated.call, {"budget": simulated.form(float(amount))}).events

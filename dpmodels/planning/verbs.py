@@ -50,16 +50,12 @@ def least_squares(request: Request, assumed: Population, effect: Effect) -> Hypo
     if not populations.of_sample(effect, assumed):
         name = _variable(formula)
         stated = populations.effects(effect, formula.terms.names)
-        declared = formula.response
-        shifted = _with_slopes(rows, response, stated, formula)
+        declared, shifted = formula.response, _with_slopes(rows, response, stated, formula)
         step = cast("Real", declared.blocks[0].factors[0]).step
         low, high = float(declared.lower[0]), float(declared.upper[0])
         response = np.clip(shifted, low, high)
-        if step:
-            population, positions, response = population.on_steps(name, response, low, step)
-            rows = rows[:, positions]
-        else:
-            population = population.having(name, response)
+        population, positions, response = population.with_numbers(name, response, low, step)
+        rows = rows[:, positions]
     weight = population.part.columns[weights] if weights is not None else np.ones(len(response))
     mass = population.shares * weight
     gram = (rows * mass) @ rows.T
@@ -75,15 +71,13 @@ def logistic(request: Request, assumed: Population, effect: Effect) -> Hypothesi
     population, rows, response = _complete(formula, assumed)
     if not populations.of_sample(effect, assumed):
         name, stated = _variable(formula), populations.effects(effect, formula.terms.names)
-        mean = float(population.shares @ response)
-        chance = expit(_centred(stated, rows, population, mean, formula, expit))
+        chance = expit(_centred(stated, rows, population, response, formula, expit))
         indices = np.arange(population.part.rows)
         twice = np.concatenate([population.shares * (1 - chance), population.shares * chance])
         response = np.repeat([0.0, 1.0], len(indices))
         rows = np.hstack([rows, rows])
         population = population.among(np.tile(indices, 2), twice).having(name, response)
-    coefficients, curvature = _fitted(rows, response, population.shares, "binomial")
-    return _posed(population, formula, effect, coefficients, np.asarray(np.linalg.pinv(curvature)))
+    return _posed(population, formula, effect, *_fitted(rows, response, population, "binomial"))
 
 
 def counted(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
@@ -92,8 +86,7 @@ def counted(request: Request, assumed: Population, effect: Effect) -> Hypothesis
     population, rows, response = _complete(formula, assumed)
     if not populations.of_sample(effect, assumed):
         name, stated = _variable(formula), populations.effects(effect, formula.terms.names)
-        mean = float(population.shares @ response)
-        expected = np.exp(_centred(stated, rows, population, mean, formula, np.exp))
+        expected = np.exp(_centred(stated, rows, population, response, formula, np.exp))
         indices = np.tile(np.arange(population.part.rows), QUANTILES)
         # Quantiles spread evenly over all copies of all rows.
         order = np.random.default_rng(len(indices)).permutation(len(indices))
@@ -102,8 +95,7 @@ def counted(request: Request, assumed: Population, effect: Effect) -> Hypothesis
         rows, shares = rows[:, indices], population.shares[indices]
         shares = _balanced(rows, response - expected[indices], shares)
         population = population.among(indices, shares).having(name, response)
-    coefficients, curvature = _fitted(rows, response, population.shares, "poisson")
-    return _posed(population, formula, effect, coefficients, np.asarray(np.linalg.pinv(curvature)))
+    return _posed(population, formula, effect, *_fitted(rows, response, population, "poisson"))
 
 
 def _without_offset(request: Request) -> TwoSided:
@@ -179,7 +171,7 @@ def _centred(
     stated: Floats,
     rows: Floats,
     population: Population,
-    mean: float,
+    response: Floats,
     formula: TwoSided,
     link: np.ufunc,
 ) -> Floats:
@@ -189,6 +181,7 @@ def _centred(
     linear = np.asarray(stated @ rows[int(formula.intercept) :])
     if not formula.intercept:
         return linear
+    mean = float(population.shares @ response)
 
     def beyond(constant: float) -> float:
         return float(population.shares @ link(np.minimum(constant + linear, 700.0))) - mean
@@ -202,9 +195,11 @@ def _centred(
     return linear + float(brentq(beyond, -widest, widest))
 
 
-def _fitted(rows: Floats, response: Floats, shares: Floats, family: str) -> tuple[Floats, Floats]:
-    point = np.zeros(len(rows))
-    curvature = np.eye(len(rows))
+def _fitted(
+    rows: Floats, response: Floats, population: Population, family: str
+) -> tuple[Floats, Floats]:
+    """Return the coefficients, and the inverse of the curvature."""
+    point, curvature, shares = np.zeros(len(rows)), np.eye(len(rows)), population.shares
     for _ in range(_NEWTON):
         linear = np.clip(point @ rows, -30.0, 30.0)
         mean = expit(linear) if family == "binomial" else np.exp(linear)
@@ -214,7 +209,7 @@ def _fitted(rows: Floats, response: Floats, shares: Floats, family: str) -> tupl
         point = point + step / max(1.0, float(np.abs(step @ rows).max()) / 2)
         if np.abs(step).max() < 1e-10 * (1 + np.abs(point).max()):
             break
-    return point, curvature
+    return point, np.asarray(np.linalg.pinv(curvature))
 
 
 def _posed(
@@ -355,9 +350,8 @@ def any_estimates(request: Request, assumed: Population, effect: Effect) -> Hypo
     table = _shares_of_counts(estimates_of(fit))
     truth, names = table["estimate"].to_numpy(), tuple(map(str, table.index))
     sampling = table["std_error"].to_numpy() * math.sqrt(LARGE)
-    return Hypothesis(
-        assumed, names, truth, truth - populations.stated_effects(effect, names), sampling
-    )
+    null = truth - populations.stated_effects(effect, names)
+    return Hypothesis(assumed, names, truth, null, sampling)
 
 
 def _any_estimates(result: object, posed: Hypothesis, alpha: float) -> Reading:
@@ -381,12 +375,9 @@ _CLIPPED: Final = (CovResult, PCAResult, MomentsResult)
 
 
 def _power(verb: Verb) -> Power | None:
-    kinds = verb.result.__mro__
-    kinds_of_result = kinds[: kinds.index(Result)]
-    tested = any(
-        {"conf_int", "_conf_int", "_interval"} & set(vars(kind)) for kind in kinds_of_result
-    )
-    if not tested or issubclass(verb.result, _CLIPPED):
+    kinds, intervals = verb.result.__mro__, {"conf_int", "_conf_int", "_interval"}
+    has_interval = any(intervals & set(vars(kind)) for kind in kinds[: kinds.index(Result)])
+    if not has_interval or issubclass(verb.result, _CLIPPED):
         return None
     return next((POWERS[kind] for kind in kinds if kind in POWERS), OTHERS)
 
@@ -397,10 +388,8 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
     power = None if verb is None else _power(verb)
     if verb is None or power is None:
         names = [entry.name for entry in all_verbs().values() if _power(entry)]
-        meant = did_you_mean(name, names)
-        raise ArgumentError(
-            f"verb={quoted(name)}{meant}: expected one of {', '.join(map(repr, names))}"
-        )
+        meant, listed = did_you_mean(name, names), ", ".join(map(repr, names))
+        raise ArgumentError(f"verb={quoted(name)}{meant}: expected one of {listed}")
     return verb, power
 
 

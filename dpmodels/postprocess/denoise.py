@@ -37,6 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.errors import ArgumentError
+from dpmodels.postprocess.protocol import consistent
 from dpmodels.typing import Floats
 
 
@@ -250,16 +251,21 @@ def mixture(spectrum: Stein) -> Floats:
     The convex combination of smallest estimated risk and the plateau itself are weighted like the
     models of `plateau`.
     """
-    simple, rough = plateau(spectrum), isotonic(spectrum)
+    return _mixed(spectrum, plateau(spectrum), isotonic(spectrum), 1.0, ISOTONIC_PRICE)
+
+
+def _mixed(
+    spectrum: Stein, simple: Estimate, rough: Estimate, caution: float, price: float
+) -> Floats:
     step = rough.values - simple.values
     length = float(step @ step)
     if length == 0:
         return simple.values
     gain = float(step @ (spectrum.values - simple.values))
-    gain -= VARIANCE * (rough.divergence - simple.divergence)
+    gain -= caution * VARIANCE * (rough.divergence - simple.divergence)
     fraction = min(max(gain / length, 0.0), 1.0)
     saved = fraction * (2 * gain - fraction * length)
-    fraction /= 1 + math.exp(min(ISOTONIC_PRICE - saved / (4 * VARIANCE), 700.0))
+    fraction /= 1 + math.exp(min(price - saved / (4 * VARIANCE), 700.0))
     mixed = simple.values + fraction * step
     return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
 
@@ -314,14 +320,7 @@ def _signed_auto(values: Floats) -> Floats:
     """Mix outliers and isotonic values by their estimated risk."""
     spectrum = stein(values)
     simple, rough = outliers(values, spectrum), isotonic(spectrum, -math.inf)
-    step = rough.values - simple.values
-    length = float(step @ step)
-    if length == 0:
-        return simple.values
-    gain = float(step @ (spectrum.values - simple.values))
-    gain -= CAUTION * VARIANCE * (rough.divergence - simple.divergence)
-    mixed = simple.values + min(max(gain / length, 0.0), 1.0) * step
-    return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
+    return _mixed(spectrum, simple, rough, CAUTION, -math.inf)
 
 
 # Functions of eigenvalues in units of the noise, in decreasing order.
@@ -407,10 +406,7 @@ def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
     positive = np.maximum(values, 0.0)
     if trace_cap is None or positive.sum() <= trace_cap:
         return positive
-    ordered = np.sort(positive)[::-1]
-    levels = (np.cumsum(ordered) - trace_cap) / np.arange(1, len(ordered) + 1)
-    last = np.flatnonzero(ordered > levels)[-1]
-    projected = np.maximum(positive - levels[last], 0.0)
+    projected = consistent(positive, trace_cap)
     # Differences of numbers far above the bound lose digits.
     return np.asarray(projected * min(trace_cap / projected.sum(), 1.0))
 

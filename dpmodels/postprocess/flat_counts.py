@@ -69,9 +69,8 @@ class FlatCounts:
     def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
         weights_array: Floats = np.asarray(weights, dtype=float)
-        return self._shared(
-            [(weights_array**power).sum(axis=-1) for power in _POWERS], other_groups
-        )
+        sums = [(weights_array**power).sum(axis=-1) for power in _POWERS]
+        return self._shared(sums, other_groups)
 
     def along(
         self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
@@ -80,10 +79,7 @@ class FlatCounts:
         n_before = np.arange(self.shape[1])
         first, last = (np.asarray(weight, dtype=float) for weight in (before, after))
         n_after = len(n_before) - 1 - n_before
-        sums = [
-            n_before * first**power + cell_weight**power + n_after * last**power
-            for power in _POWERS
-        ]
+        sums = [n_before * first**k + cell_weight**k + n_after * last**k for k in _POWERS]
         return self._shared(sums, other_groups)
 
     def within(
@@ -98,9 +94,8 @@ class FlatCounts:
         n_inside = stops - starts
         n_outside = self.shape[1] - n_inside
         within, beyond = (np.asarray(weight, dtype=float) for weight in (inside, outside))
-        return self._shared(
-            [n_inside * within**k + n_outside * beyond**k for k in _POWERS], other_groups
-        )
+        sums = [n_inside * within**k + n_outside * beyond**k for k in _POWERS]
+        return self._shared(sums, other_groups)
 
     def _shared(self, sums: Sequence[Floats], other_groups: Floats) -> Spread:
         """Adjust sums of powers of the weights for the public total."""

@@ -282,12 +282,8 @@ def prefix_variances(hierarchy: Hierarchy) -> tuple[Floats, Floats]:
         node_variance = variance[at]
         above = (before + weight * node_variance) / all_of
         rest = all_of - before - node_variance
-        added = (
-            added
-            + before * (1 - above) ** 2
-            + node_variance * (weight - above) ** 2
-            + rest * above**2
-        )
+        added = added + before * (1 - above) ** 2 + node_variance * (weight - above) ** 2
+        added += rest * above**2
         weight, at = above, parent
     return weight, added
 
@@ -384,9 +380,8 @@ class NoisyCells:
         excess, noise = self.excess(prob), self.excess_sd(prob)
         sampling = math.sqrt(self.effect * self.total * prob * (1 - prob))
         under = self._under(prob)
-        weights = self._nodes.noise_weights(
-            np.where(np.arange(len(self.counts)) < under, 1 - prob, -prob)
-        )
+        sides = np.where(np.arange(len(self.counts)) < under, 1 - prob, -prob)
+        weights = self._nodes.noise_weights(sides)
         reach = half_width(self.law, weights, self.noise_sd, sampling, level)
         spread = np.hypot(noise, sampling)
         away = reach / spread[under] * spread

@@ -104,10 +104,8 @@ class BoundNoise:
         lefts, starts = np.unique(self.left[order], return_index=True)
         for left, positions in zip(lefts, np.split(order, starts[1:]), strict=True):
             rights, column = np.unique(self.right[positions], return_inverse=True)
-            shape = (len(rights), len(self.covariance))
-            row = csr_array(
-                (self.values[positions], (column, self.function[positions])), shape=shape
-            )
+            shape, at = (len(rights), len(self.covariance)), (column, self.function[positions])
+            row = csr_array((self.values[positions], at), shape=shape)
             across = np.asarray((row @ self.covariance).T @ unshifted[rights])
             terms = self.values * across[self.function, self.right]
             out[left] = np.bincount(self.left, terms, minlength=size)
@@ -151,9 +149,8 @@ def bind_identities(
     root = vectors[:, is_nonzero] / np.sqrt(values[is_nonzero]) / lengths[:, None]
     covariance = root @ root.T
     sums = covariance @ (lengths * (whitened.T @ (moments[left, right] / sd)))
-    noise = BoundNoise(
-        *_positions((left, right), free_entries, identities, numbers), identities.shift, covariance
-    )
+    positions = _positions((left, right), free_entries, identities, numbers)
+    noise = BoundNoise(*positions, identities.shift, covariance)
     fitted, free_variance = moments.copy(), variance.copy()
     fitted[left, right] = fitted[right, left] = noise.matrix(sums)[left, right]
     free_variance[left, right] = free_variance[right, left] = 0.0
@@ -209,10 +206,7 @@ def _positions(
     left = np.concatenate([bound[0][entry], free_left[free_entry]])
     right = np.concatenate([bound[1][entry], free_right[free_entry]])
     function, value = np.concatenate([function, free_function]), np.concatenate([value, free_value])
-    off_diagonal = left != right
-    return (
-        np.concatenate([left, right[off_diagonal]]),
-        np.concatenate([right, left[off_diagonal]]),
-        np.concatenate([function, function[off_diagonal]]),
-        np.concatenate([value, value[off_diagonal]]),
-    )
+    off = left != right  # The diagonal
+    pairs = ((left, right), (right, left), (function, function), (value, value))
+    left, right, function, value = (np.concatenate([x, other[off]]) for x, other in pairs)
+    return left, right, function, value

@@ -50,9 +50,12 @@ def _lasso(gram: Floats, cross: Floats, penalty: float, start: Floats) -> Floats
                 left -= gram[column] * (slope - slopes[column])
                 slopes[column] = slope
         slopes = _of_signs(gram, cross, penalty, slopes)
-        if _is_least(gram, cross, penalty, slopes):
+        # The conditions of optimality, up to rounding.
+        left, signs = cross - gram @ slopes, penalty * np.sign(slopes)
+        subgradient = np.where(slopes == 0, np.clip(left, -penalty, penalty), signs)
+        largest = np.abs(cross) + np.abs(gram) @ np.abs(slopes)
+        if np.abs(left - subgradient).max() <= _ROUNDING * largest.max():
             break
-        left = cross - gram @ slopes
     return slopes
 
 
@@ -70,11 +73,3 @@ def _of_signs(gram: Floats, cross: Floats, penalty: float, slopes: Floats) -> Fl
         shares = slopes[flipped] / (slopes[flipped] - ends[flipped])
         slopes = slopes + shares.min() * (ends - slopes)
         slopes[flipped[np.argmin(shares)]] = 0.0
-
-
-def _is_least(gram: Floats, cross: Floats, penalty: float, slopes: Floats) -> bool:
-    """Whether slopes satisfy the conditions of optimality up to rounding."""
-    left = cross - gram @ slopes
-    subgradient = np.where(slopes == 0, np.clip(left, -penalty, penalty), penalty * np.sign(slopes))
-    largest = np.abs(cross) + np.abs(gram) @ np.abs(slopes)
-    return bool(np.abs(left - subgradient).max() <= _ROUNDING * largest.max())

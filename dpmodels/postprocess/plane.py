@@ -96,9 +96,7 @@ def block_starts(shape: Sizes, side: int, level: int) -> tuple[Indices, ...]:
     levels = block_sizes(shape, side)[level:]
     for above, below in reversed(list(pairwise(levels))):
         firsts = (_blocks(*sizes)[0] for sizes in zip(above, below, strict=True))
-        starts = tuple(
-            axis_starts[first] for axis_starts, first in zip(starts, firsts, strict=True)
-        )
+        starts = tuple(of_axis[first] for of_axis, first in zip(starts, firsts, strict=True))
     return starts
 
 
@@ -117,9 +115,8 @@ def best_side(shape: Sizes, *, squared: bool) -> int:
     (16, 13)
     """
     longest, power = max(shape), 2 if squared else 1
-    sides = {
-        max(math.ceil(round(longest ** (1 / h), 9)), 2) for h in range(1, longest.bit_length())
-    }
+    roots = (longest ** (1 / height) for height in range(1, longest.bit_length()))
+    sides = {max(math.ceil(round(root, 9)), 2) for root in roots}
     candidates = [
         (rectangle_counts(shape, side) * float(len(block_sizes(shape, side))) ** power, side)
         for side in sides or {2}
@@ -209,25 +206,19 @@ class PlaneCounts:
 
     def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
-        return self.block_counts.spread(
-            np.asarray(weights, dtype=float)[..., self._order], other_groups
-        )
+        in_blocks = np.asarray(weights, dtype=float)[..., self._order]
+        return self.block_counts.spread(in_blocks, other_groups)
 
     def along(
         self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
         """Return the noise in one sum per cell, in which all other cells have the same weight."""
         assert np.array_equal(before, after), "a plane has no cells before a cell and after it"
-        rest, cell, beside = (
-            self._in_block_order(weight) for weight in (before, cell_weight, other_groups)
-        )
+        arrays = map(np.asarray, (before, cell_weight, other_groups))
+        # In the order of the blocks, unless one number stands for all cells.
+        rest, cell, beside = (array[self._order] if array.ndim else array for array in arrays)
         noise = self.block_counts.along(rest, cell, rest, beside)
         return Spread(noise.squares[self._place], noise.fourths[self._place])
-
-    def _in_block_order(self, values: Floats) -> Floats:
-        """Reorder values by cell to the order of the blocks; return a single number unchanged."""
-        array = np.asarray(values)
-        return array[self._order] if array.ndim else array
 
 
 def plane_counts(
@@ -287,9 +278,6 @@ def detected_density(counts: Floats, sizes: Floats, levels: Iterable[Blocks]) ->
         is_new = np.isnan(density) & ~np.isnan(painted)
         density[is_new] = painted[is_new]
         shared = blocks.width**2 / np.maximum(blocks.sums(is_new.astype(float)), 1.0)
-        noise[is_new], counts_left[is_new], free_sizes[is_new] = (
-            blocks.within(shared)[is_new],
-            0.0,
-            0.0,
-        )
+        noise[is_new] = blocks.within(shared)[is_new]
+        counts_left[is_new] = free_sizes[is_new] = 0.0
     return density

@@ -164,9 +164,8 @@ def final_runs(release: RunsRelease, group: int) -> FinalRuns:
     cells, edges = math.prod(release.shape[1:]), np.cumsum(release.sizes)
     # A step counts nodes, and the next one again those that are not divided; last are the lowest.
     steps = [*range(1, len(edges) - 2, 2), len(edges) - 2]
-    at = np.concatenate(
-        [np.arange(edges[step] - release.sizes[step], edges[step]) for step in steps]
-    )
+    runs = [np.arange(edges[step] - release.sizes[step], edges[step]) for step in steps]
+    at = np.concatenate(runs)
     ratios = np.repeat(release.noise_sds, release.sizes)[at] / release.noise_sd
     values, starts = release.values[at], release.starts[at]
     order = np.argsort(starts)
@@ -190,10 +189,8 @@ def by_node(release: RunsRelease, halves: Halves) -> tuple[list[Floats], list[Fl
     groups, cells = release.shape
     shapes = [(groups, 1 << level) for level in range(halves.lowest + 1)]
     precisions, totals = ([np.zeros(shape) for shape in shapes] for _ in range(2))
-    edges = np.cumsum(release.sizes)[:-1]
-    steps = (
-        np.split(array, edges)[:-1] for array in (release.values, release.starts.astype(np.int64))
-    )
+    edges, first_cells = np.cumsum(release.sizes)[:-1], release.starts.astype(np.int64)
+    steps = (np.split(array, edges)[:-1] for array in (release.values, first_cells))
     terms = zip(*steps, release.levels[:-1], release.noise_sds[:-1], strict=True)
     for values, starts, level, noise_sd in terms:
         group, start = np.divmod(starts, cells)

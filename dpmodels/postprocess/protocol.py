@@ -21,6 +21,10 @@ class Spread(NamedTuple):
     squares: Floats  # sums of the squares of the weights
     fourths: Floats  # sums of their fourth powers
 
+    def plus(self, squares: Floats, fourths: Floats) -> Spread:
+        """Return the sums with those of further, independent noise variables."""
+        return Spread(self.squares + squares, self.fourths + fourths)
+
 
 class OrderedCounts(Protocol):
     """Counts of the ordered cells of one table, by group."""

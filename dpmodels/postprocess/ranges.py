@@ -145,10 +145,8 @@ def found_range(
     )
     above, below = (_reached(*side, noise, price, power) for side in outward)
     full_length, anchor = float(ends[-1] - ends[0]), anchor_of(float(ends[0]), float(ends[-1]))
-    if (
-        np.flatnonzero(detected).tolist() == [median_cell]
-        and anchor in ends[median_cell : median_cell + 2]
-    ):
+    is_at_anchor = anchor in ends[median_cell : median_cell + 2]
+    if is_at_anchor and np.flatnonzero(detected).tolist() == [median_cell]:
         return None
     step = 10.0 ** (math.floor(math.log10(below + above)) - DIGITS + 1)
     low = max(math.floor((middle - below) / step) * step, float(ends[0]))
@@ -246,9 +244,8 @@ class Windows:
     def bounds(self) -> Floats:
         """Both ends of each window, the declared range first, shape (windows, 2)."""
         anchor = anchor_of(self.lower, self.upper)
-        fractions = 2.0 ** (
-            -np.arange(WINDOWS_PER_OCTAVE * WINDOW_OCTAVES + 1) / WINDOWS_PER_OCTAVE
-        )
+        octaves = np.arange(WINDOWS_PER_OCTAVE * WINDOW_OCTAVES + 1) / WINDOWS_PER_OCTAVE
+        fractions = 2.0**-octaves
         return anchor + fractions[:, None] * (np.array([self.lower, self.upper]) - anchor)
 
     @property

@@ -159,12 +159,10 @@ def split(
     values: NDArray[Scalar], parts: Iterable[Term], sizes: Sizes
 ) -> dict[Term, NDArray[Scalar]]:
     """Return the components that are concatenated in one vector."""
-    by_part, position = {}, 0
-    for part in parts:
-        size = cells(part, sizes)
-        by_part[part] = values[position : position + size].reshape(shape(part, sizes))
-        position += size
-    return by_part
+    listed = tuple(parts)
+    tables = np.split(values, np.cumsum([cells(part, sizes) for part in listed], dtype=np.intp))
+    pairs = zip(listed, tables, strict=False)
+    return {part: table.reshape(shape(part, sizes)) for part, table in pairs}
 
 
 # Integer tables that are consistent with given margins, at no privacy cost.

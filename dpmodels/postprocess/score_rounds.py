@@ -298,7 +298,10 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     sigma = 2 * float(ndtri((1 + share) / 2))
     if sigma < LEAST_SKEWED:
         return np.zeros(len(above.radii))
-    sigma = min(max(sigma, sigma_of_variance(signed.variance)), MOST_SKEWED)
+    implied = HIDDEN_SKEW
+    if not math.isnan(signed.variance):
+        implied = float(np.interp(signed.variance, *_lognormal_variances()))
+    sigma = min(max(sigma, implied), MOST_SKEWED)
     tail = rows * lognormal_tail(sigma, above.radii[:-1])
     masses = -np.diff(tail, prepend=rows, append=0.0)
     heavy = (above if excess > 0 else below).counts
@@ -316,20 +319,12 @@ def one_sided(signed: SignedCells, rows: float) -> tuple[float, float]:
     return excess, above.sd * math.sqrt(2 * body.sum()) / rows
 
 
-def sigma_of_variance(variance: float) -> float:
-    """Return the sd of the logarithm of a lognormal law by its variance.
-
-    In units in which the mean square is 1 of what is cut at :data:`RESIDUAL_CUT`. Of a variance
-    that is not known, nan, :data:`HIDDEN_SKEW`.
-    """
-    if math.isnan(variance):
-        return HIDDEN_SKEW
-    return float(np.interp(variance, *_lognormal_variances()))
-
-
 @cache
 def _lognormal_variances() -> tuple[Floats, Floats]:
-    """Return variances of lognormal laws, and the sds of their logarithms."""
+    """Return variances of lognormal laws, and the sds of their logarithms.
+
+    In units in which the mean square is 1 of what is cut at :data:`RESIDUAL_CUT`.
+    """
     sigmas = np.linspace(LEAST_SKEWED, MOST_SKEWED, 12)
     units = np.array([_lognormal_unit(sigma) for sigma in sigmas])
     return units**2 * np.expm1(sigmas**2) * np.exp(sigmas**2), sigmas
@@ -412,11 +407,8 @@ def within_reach(now: ScoreCoordinates, levels: Levels, radius: float) -> ScoreC
             if length > longest:
                 shorten -= (1 - longest / length) / length**2 * np.outer(far, far @ shorten)
     variance, axes = np.linalg.eigh((shorten * now.spread**2) @ shorten.T)
-    return replace(
-        now,
-        whitening=axes.T @ shorten @ now.whitening,
-        spread=np.sqrt(np.maximum(variance, THINNEST)),
-    )
+    spread = np.sqrt(np.maximum(variance, THINNEST))
+    return replace(now, whitening=axes.T @ shorten @ now.whitening, spread=spread)
 
 
 def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoordinates:
@@ -477,10 +469,8 @@ def _moved(
     """
     trust = 1 / (1 + moments.gram_sd**2 * len(shift))
     centre = now.centre + np.linalg.solve(now.whitening, shift) * trust
-    line = now.line + now.coefficients(step)
-    return ScoreCoordinates(
-        centre, whitening, line, now.residual_sd * math.sqrt(left), np.ones(len(shift))
-    )
+    line, sd = now.line + now.coefficients(step), now.residual_sd * math.sqrt(left)
+    return ScoreCoordinates(centre, whitening, line, sd, np.ones(len(shift)))
 
 
 def shrunk_gram(gram: Floats, noise: Floats, spread: Floats) -> tuple[Floats, Floats]:
@@ -535,9 +525,8 @@ def _penalty(moments: ScoreMoments, remaining: Floats) -> float:
     it remains, times the step.
     """
     size = len(moments.gram)
-    square = float(
-        np.clip(moments.score @ moments.score - size * moments.score_sd**2, *SQUARED_STEP)
-    )
+    excess = moments.score @ moments.score - size * moments.score_sd**2
+    square = float(np.clip(excess, *SQUARED_STEP))
     return size * (moments.score_sd**2 / square + float(remaining.mean()))
 
 

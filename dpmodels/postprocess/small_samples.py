@@ -64,10 +64,7 @@ def added(moments: Floats, row_noise: Floats, square_sd: Floats, layout: Layout)
     additions += _slopes(moments, square_sd, layout)
     if not additions:
         return None
-    rows, weights = (
-        np.array([row for row, _ in additions]),
-        np.array([weight for _, weight in additions]),
-    )
+    rows, weights = map(np.array, zip(*additions, strict=True))
     count = max(moments[0, 0], 1.0)
     squared = moments[-1, -1] / count - means[-1] ** 2 + 2 * square_sd[-1] / count
     largest = float(np.max(np.abs([end[-1] for end in layout.box]))) ** 2
@@ -79,11 +76,10 @@ def added(moments: Floats, row_noise: Floats, square_sd: Floats, layout: Layout)
 def _maximal(levels: Whole) -> list[tuple[int, ...]]:
     """Return the maximal sets of categories among those of the columns."""
     sets = {tuple(np.flatnonzero(row != NONE).tolist()) for row in levels}
-    nonempty = [subset for subset in sets if subset]
     return sorted(
         subset
-        for subset in nonempty
-        if not any(set(subset) < set(superset) for superset in nonempty)
+        for subset in sets
+        if subset and not any(set(subset) < set(superset) for superset in sets)
     )
 
 
@@ -94,9 +90,8 @@ def _small(
     levels = layout.levels
     pure = np.asarray(~layout.numbers.any(axis=1))
     column_of = {tuple(row): at for at, row in enumerate(levels.tolist()) if pure[at]}
-    coded_levels = {
-        f: sorted({int(row[f]) for row in levels[pure] if row[f] != NONE}) for f in within
-    }
+    of_pure = levels[pure].tolist()
+    coded_levels = {f: sorted({row[f] for row in of_pure if row[f] != NONE}) for f in within}
     if any(len(set(range(layout.sizes[f])) - set(coded_levels[f])) > 1 for f in within):
         return []
     cells, count_weights = [], []
@@ -127,9 +122,14 @@ def _count_weights(
     """
     identities = layout.identities
     weights = np.zeros(len(layout.levels))
-    for combination in product(
-        *(_signed_levels(level, coded_levels[f]) for f, level in cell.items())
-    ):
+    # Of a reference level all rows less those of the coded levels.
+    signed = (
+        [(level, 1.0)]
+        if level in coded_levels[f]
+        else [(NONE, 1.0), *((coded, -1.0) for coded in coded_levels[f])]
+        for f, level in cell.items()
+    )
+    for combination in product(*signed):
         key = [NONE] * len(layout.sizes)
         for f, (level, _) in zip(cell, combination, strict=True):
             key[f] = level
@@ -140,14 +140,6 @@ def _count_weights(
         weights[column] += sign / identities.factor[column]
         weights[0] += sign * identities.shift[column] / identities.factor[column]
     return weights
-
-
-def _signed_levels(level: int, coded_levels: list[int]) -> list[tuple[int, float]]:
-    """Return the levels, with signs, whose counts add up to that of a level."""
-    if level in coded_levels:
-        return [(level, 1.0)]
-    # The reference level: all rows less those of the coded levels.
-    return [(NONE, 1.0), *((coded, -1.0) for coded in coded_levels)]
 
 
 def _row(cell: dict[int, int], means: Floats, layout: Layout) -> Floats:
@@ -164,11 +156,9 @@ def _row(cell: dict[int, int], means: Floats, layout: Layout) -> Floats:
     for at in np.flatnonzero(inside):
         number_column = number_columns.get(tuple(numbers[at]))
         value = identities.shift[at] / identities.factor[at]
-        row[at] = identities.factor[at] * (
-            value
-            if number_column is None
-            else row[number_column] / identities.factor[number_column]
-        )
+        if number_column is not None:
+            value = row[number_column] / identities.factor[number_column]
+        row[at] = identities.factor[at] * value
     row -= identities.shift
     row[0] = 1.0
     return np.asarray(row)
@@ -184,10 +174,8 @@ def _slopes(moments: Floats, square_sd: Floats, layout: Layout) -> list[tuple[Fl
     for at in np.flatnonzero((levels != NONE).any(axis=1) & layout.numbers.any(axis=1)):
         cell = column_of.get(tuple(levels[at].tolist()), 0)
         total = moments[0, at] + identities.shift[at] * moments[0, 0]
-        n_rows = max(
-            (moments[0, cell] + identities.shift[cell] * moments[0, 0]) / identities.factor[cell],
-            1.0,
-        )
+        count = moments[0, cell] + identities.shift[cell] * moments[0, 0]
+        n_rows = max(count / identities.factor[cell], 1.0)
         squares = moments[at, at] + identities.shift[at] * (total + moments[0, at])
         lacking = DETECTION_SDS * square_sd[at] - (squares - total**2 / n_rows)
         if cell and lacking > 0:

@@ -209,9 +209,8 @@ class _Fit:
         """Compute the weights by likelihood; None if no rows are detected."""
         ends = rounds[-1].ends
         middles, length = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
-        narrowest = max(
-            float(np.diff(ends).min()) / NARROWEST, length * 2.0 ** -(_octaves(length) + 2)
-        )
+        narrowest = length * 2.0 ** -(_octaves(length) + 2)
+        narrowest = max(float(np.diff(ends).min()) / NARROWEST, narrowest)
         widths = narrowest * 2.0 ** np.arange(0, math.log2(length / narrowest) + 1, 1 / WIDTHS)
         falls = _Falls(np.repeat(widths, SHAPES.size), np.tile(SHAPES, widths.size))
         losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)
@@ -256,9 +255,8 @@ def _as_counted(high: float, last_round: CellCounts, rows: float) -> float:
     beyond = np.cumsum(last_round.counts[::-1])[::-1]
     reach = np.array([last_round.noise.reach(left, cells) for left in range(cells, 0, -1)])
     is_light = beyond <= np.minimum(RULED_OUT * rows - reach, BEYOND * rows)
-    heavy = np.flatnonzero(
-        np.maximum(beyond - reach, last_round.counts - reach[-1]) > BEYOND * rows
-    )
+    at_least = np.maximum(beyond - reach, last_round.counts - reach[-1])
+    heavy = np.flatnonzero(at_least > BEYOND * rows)
     if is_light.any():
         high = min(high, float(last_round.ends[int(np.argmax(is_light))]))
     return max(high, float(last_round.ends[heavy[-1] + 1])) if heavy.size else high
@@ -272,10 +270,9 @@ def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Col
     ]
     if rounds[-1].counts[~away[-1]].sum() < rows / 2:
         return True
-    detected = (cells_with_rows(cells.counts, cells.noise) for cells in rounds)
     return any(
-        (detected_cells & away_cells).any()
-        for detected_cells, away_cells in zip(detected, away, strict=True)
+        (cells_with_rows(cells.counts, cells.noise) & of_round).any()
+        for cells, of_round in zip(rounds, away, strict=True)
     )
 
 

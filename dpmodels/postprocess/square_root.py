@@ -166,10 +166,9 @@ class RootCounts:
 
     @cached_property
     def _consistent(self) -> tuple[Floats, float]:
-        noisy = self.release.values[:-1].reshape(self.release.shape)
-        return self._root.consistent_counts(
-            noisy, float(self.release.values[-1]), self.release.rows
-        )
+        values, n_rows = self.release.values, self.release.rows
+        noisy = values[:-1].reshape(self.release.shape)
+        return self._root.consistent_counts(noisy, float(values[-1]), n_rows)
 
     @property
     def cells(self) -> Floats:
@@ -208,10 +207,8 @@ class RootCounts:
             + third**2 * prefix_variances[-1]
         )
         with_all = first * with_last[:-1] + second * with_last[1:]
-        total_squares = squares + 2 * first * second * next_to + 2 * third * with_all
-        return self._with_totals(
-            total_squares, with_all + third * prefix_variances[-1], other_groups
-        )
+        squares = squares + 2 * first * second * next_to + 2 * third * with_all
+        return self._with_totals(squares, with_all + third * prefix_variances[-1], other_groups)
 
     def within(
         self,
@@ -225,13 +222,9 @@ class RootCounts:
         root, difference = self._root, inside - outside
         last = np.append(0.0, root.with_last)
         with_last = difference * (last[stops] - last[starts])
-        range_squares, beyond = (
-            difference**2 * root.range_variances(starts, stops),
-            outside * last[-1],
-        )
-        return self._with_totals(
-            range_squares + outside * (2 * with_last + beyond), with_last + beyond, other_groups
-        )
+        squares, beyond = difference**2 * root.range_variances(starts, stops), outside * last[-1]
+        squares = squares + outside * (2 * with_last + beyond)
+        return self._with_totals(squares, with_last + beyond, other_groups)
 
     def _with_totals(self, squares: Floats, with_all: Floats, other_groups: Floats) -> Spread:
         """Add the totals of other groups, and subtract the reduction by a public total.

@@ -61,8 +61,11 @@ class Followed:
     @cached_property
     def hazard(self) -> Floats:
         """Fraction of the exposed rows with the event; 0 if no row was exposed."""
-        none = np.zeros(len(self.risk))
-        return np.asarray(np.divide(self.events, self.exposed, out=none, where=self.exposed > 0))
+        return self._hazard(self.exposed)
+
+    def _hazard(self, exposed: Floats | Integers) -> Floats:
+        none = np.zeros(len(exposed))
+        return np.asarray(np.divide(self.events, exposed, out=none, where=exposed > 0))
 
     @cached_property
     def survival(self) -> Floats:
@@ -76,10 +79,7 @@ class Followed:
         Lowest if the rows censored within an interval left before its events, highest if after.
         """
         lost = self.censored * (self.halved > 0)
-        hazards = []
-        for exposed in (self.risk - lost, self.risk):
-            none = np.zeros(len(exposed))
-            hazards.append(np.divide(self.events, exposed, out=none, where=exposed > 0))
+        hazards = (self._hazard(exposed) for exposed in (self.risk - lost, self.risk))
         low, high = (np.asarray(np.cumprod(1 - hazard)) for hazard in hazards)
         return low, high
 
@@ -103,9 +103,8 @@ class Followed:
         last = np.minimum.accumulate(last)
         is_identified = (self.greenwood > 0) & np.isfinite(self.greenwood)
         odds = 1 / np.where(is_identified, self.survival, 1.0) - 1
-        return np.asarray(
-            np.where(is_identified, odds / np.where(is_identified, self.greenwood, 1.0), last)
-        )
+        variance = np.where(is_identified, self.greenwood, 1.0)
+        return np.asarray(np.where(is_identified, odds / variance, last))
 
 
 def followed(cells: Floats, sds: Floats, halved: Floats, end: int) -> Followed:

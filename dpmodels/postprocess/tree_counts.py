@@ -119,12 +119,10 @@ class TreeCounts:
             if depth < len(hierarchy.starts):
                 starts = hierarchy.starts[depth]
                 below = np.add.reduceat(hierarchy.variances[depth + 1], starts)[level.at]
-                noisy, excess = (
-                    node_weight * below / (1 + below),
-                    node_weight / (1 + below) - level.weight,
-                )
+                noisy = node_weight * below / (1 + below)
+                excess = node_weight / (1 + below) - level.weight
             noisy = np.square(noisy)
-            noise = Spread(noise.squares + noisy, noise.fourths + noisy * noisy)
+            noise = noise.plus(noisy, noisy * noisy)
         return noise
 
     def within(
@@ -181,9 +179,8 @@ class TreeCounts:
         variance, n_others = self._hierarchy.whole_variance, self.release.shape[0] - 1
         adjustment = NO_WEIGHT
         if self.release.rows is not None:
-            adjustment = (
-                (weight + n_others * other_groups) * variance / ((n_others + 1) * variance + 1)
-            )
+            total = (weight + n_others * other_groups) * variance
+            adjustment = total / ((n_others + 1) * variance + 1)
         fourth = float(self._fourths[0].sum())
         elsewhere, incomplete = np.square(other_groups - adjustment), np.square(adjustment)
         squares = n_others * elsewhere * variance + incomplete
@@ -193,9 +190,7 @@ class TreeCounts:
 
 def _added(noise: Spread, weights: Floats) -> Spread:
     squares = np.square(weights)
-    return Spread(
-        noise.squares + squares.sum(axis=-1), noise.fourths + (squares * squares).sum(axis=-1)
-    )
+    return noise.plus(squares.sum(axis=-1), (squares * squares).sum(axis=-1))
 
 
 def _beside(values: Floats, starts: Indices, parent: Indices, at: Indices) -> tuple[Floats, Floats]:
@@ -289,10 +284,8 @@ def downward(
         if depth < len(hierarchy.starts):
             below = np.add.reduceat(hierarchy.variances[depth + 1], hierarchy.starts[depth])
             below_first, below_last = below[level.first], below[level.last]
-            noisy, excess = (
-                node_weight * below_first / (1 + below_first),
-                node_weight / (1 + below_first) - weight,
-            )
+            noisy = node_weight * below_first / (1 + below_first)
+            excess = node_weight / (1 + below_first) - weight
             noisy_last = node_weight_last * below_last / (1 + below_last)
             excess_last = node_weight_last / (1 + below_last) - weight_last
         end_weights = np.stack([noisy, (level.first != level.last) * noisy_last])

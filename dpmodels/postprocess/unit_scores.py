@@ -71,9 +71,8 @@ def stepped(
     is_clipped = about.added_rows is None or release.ball is not None
     added = Added(nothing, nothing) if is_clipped else about.added_rows
     assert added is not None
-    return replace(
-        about, moments=moments, added_rows=Added(added.moments, added.pull + pull @ pull.T)
-    )
+    added = added._replace(pull=added.pull + pull @ pull.T)
+    return replace(about, moments=moments, added_rows=added)
 
 
 def cap_shift(
@@ -261,6 +260,5 @@ def newton_step(curvature: Floats, noise: MomentNoise, gradient: Floats) -> Floa
     values, axes = np.linalg.eigh(curvature)
     edge = 2 * noise.off * np.sqrt(len(values))
     positive = np.maximum(values, 0.0)
-    return np.asarray(
-        -axes @ (positive / (positive**2 + (DAMPED * edge) ** 2) * (axes.T @ gradient))
-    )
+    damped = positive / (positive**2 + (DAMPED * edge) ** 2)
+    return np.asarray(-axes @ (damped * (axes.T @ gradient)))

@@ -32,9 +32,8 @@ def in_persons(release: released.AnyRelease, places: int) -> released.AnyRelease
     match release:
         case released.MomentsRelease(noise=noise, meat=meat, tails=tails, ball=ball):
             replacements = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
-            if ball is not None:
-                replacements["ball"] = replace(ball, rows=ball.rows / places)
-            replacements["tails"] = None if tails is None else _divided(tails, places)
+            replacements["ball"] = ball and replace(ball, rows=ball.rows / places)
+            replacements["tails"] = tails and _divided(tails, places)
         case released.CoefficientsRelease(curvature=curvature, tuning=tuning, meat=meat):
             replacements = {"curvature": _curvature(curvature, places)}
             replacements["meat"] = _meat(meat, places)
@@ -69,13 +68,8 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     # One answer per slot: the result class divides them.
     released.AnswersRelease: (),
     released.SelectionRelease: (
-        "values",
-        "scatters",
-        "response",
-        "noise_sd",
-        "step",
-        "scale",
-        "count",
+        *("values", "scatters", "response"),
+        *("noise_sd", "step", "scale", "count"),
     ),
     released.MomentNoise: ("count", "mean", "diagonal", "off"),
     released.BoughtCurvature: ("bread", "meat", "first"),
@@ -88,17 +82,13 @@ _NOISES: Final = ("bread_noise", "meat_noise", "first_noise")
 
 
 def _divided(release: Any, places: int) -> Any:
-    sums = {name: getattr(release, name) for name in _SUMS[type(release)]}
-    return replace(
-        release,
-        **{
-            name: tuple(value / places for value in values)
-            if isinstance(values, tuple)
-            else values / places
-            for name, values in sums.items()
-            if values is not None
-        },
-    )
+    divided = {}
+    for name in _SUMS[type(release)]:
+        values = getattr(release, name)
+        if values is not None:
+            is_tuple = isinstance(values, tuple)
+            divided[name] = tuple(x / places for x in values) if is_tuple else values / places
+    return replace(release, **divided)
 
 
 def _meat(meat: released.Meat | None, places: int) -> released.Meat | None:

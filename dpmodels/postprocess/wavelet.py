@@ -77,10 +77,8 @@ class WaveletCounts:
     def _totals(self) -> Floats:
         """Totals of the groups, then the incomplete rows; consistent with a public total."""
         n_groups, n_cells = self.release.shape
-        totals = np.append(
-            self.release.values[:-1].reshape(n_groups, n_cells)[:, 0], self.release.values[-1]
-        )
-        n_rows = self.release.rows
+        values, n_rows = self.release.values, self.release.rows
+        totals = np.append(values[:-1].reshape(n_groups, n_cells)[:, 0], values[-1])
         return totals if n_rows is None else totals + (n_rows - totals.sum()) / len(totals)
 
     @cached_property
@@ -109,7 +107,7 @@ class WaveletCounts:
         for first in reversed(pairs(self.release.shape[1])[1]):
             last = np.append(first[1:], node_weights.shape[-1]) - 1
             halves = (node_weights[..., first] - node_weights[..., last]) / 2
-            noise = _added(noise, (halves**2).sum(axis=-1), np.square(halves**2).sum(axis=-1))
+            noise = noise.plus((halves**2).sum(axis=-1), np.square(halves**2).sum(axis=-1))
             node_weights = (node_weights[..., first] + node_weights[..., last]) / 2
         return self._with_totals(noise, node_weights[..., 0], other_groups)
 
@@ -126,7 +124,7 @@ class WaveletCounts:
             paired = _paired(first, size)[parent]
             sibling_weight = np.where(at == first[parent], after, before)
             halves = np.where(paired, (weight - sibling_weight) / 2, 0.0)
-            noise = _added(noise, halves**2, np.square(halves**2))
+            noise = noise.plus(halves**2, np.square(halves**2))
             weight, at = weight - halves, parent
         return self._with_totals(noise, weight, other_groups)
 
@@ -154,7 +152,7 @@ class WaveletCounts:
             halves = np.where(paired, (weights - sibling_weight) / 2, 0.0)
             weights = weights - halves
             halves[1] *= distinct & ~joined
-            noise = _added(noise, (halves**2).sum(axis=0), np.square(halves**2).sum(axis=0))
+            noise = noise.plus((halves**2).sum(axis=0), np.square(halves**2).sum(axis=0))
             ends = above
         return self._with_totals(noise, weights[0], other_groups)
 
@@ -169,11 +167,7 @@ class WaveletCounts:
             + adjustment**power
             for power in (2, 4)
         )
-        return _added(noise, squares, fourths)
-
-
-def _added(noise: Spread, squares: Floats, fourths: Floats) -> Spread:
-    return Spread(noise.squares + squares, noise.fourths + fourths)
+        return noise.plus(squares, fourths)
 
 
 def mean_variances(cells: int) -> tuple[float, float]:

@@ -70,11 +70,8 @@ class Call:
         return self.options.get("given") is not None
 
     def __repr__(self) -> str:
-        arguments = [
-            repr(self.formula),
-            *(f"{word}={quoted(value)}" for word, value in self.options.items()),
-        ]
-        return f"{method_name(self.name)}({', '.join(arguments)})"
+        options = (f"{word}={quoted(value)}" for word, value in self.options.items())
+        return f"{method_name(self.name)}({', '.join((repr(self.formula), *options))})"
 
 
 def name_of(verb: Verb) -> str:
@@ -91,9 +88,7 @@ def signature_of(verb: Verb) -> inspect.Signature:
     """Return a verb's signature without the session's parameters, with budget shares."""
     signature, keyword_only = inspect.signature(verb), inspect.Parameter.KEYWORD_ONLY
     excluded = {*ROWS, *SETTINGS, "ledger", *AMOUNTS, "delta"}
-    parameters = [
-        parameter for name, parameter in signature.parameters.items() if name not in excluded
-    ]
+    parameters = [value for name, value in signature.parameters.items() if name not in excluded]
     amounts = {"eps": "float | str | None", "share": "float | str | None"}
     amounts |= {"delta": "float | None", "budget": "Guarantee | None"}
     budget_parameters = [
@@ -110,26 +105,21 @@ def call_of(verb: Verb, arguments: tuple[Any, ...], options: Mapping[str, Option
     if rest or any(word in ROWS for word in options):
         raise ArgumentError(f"{name}: rows are given in the call, and {_FILTERED}")
     options = {word: value for word, value in options.items() if word != "formula" or arguments}
+    expected = [parameter for parameter in parameters if parameter != "formula"]
     for word in options:
-        _require_parameter(
-            name, word, [parameter for parameter in parameters if parameter != "formula"]
-        )
+        if word in SETTINGS or word == "ledger":
+            raise ArgumentError(
+                f"{name}: the session sets {word}=: leave it out, or open another one, "
+                f"dp.session(..., {word}=...)"
+            )
+        if word not in expected:
+            raise ArgumentError(
+                f"{name}: {word}= is not expected{did_you_mean(word, expected)}; expected "
+                f"parameters: {', '.join(expected)}"
+            )
     if formula is None:
         raise ArgumentError(f'{name}: no formula is given; write {name}("~ age + income", eps=0.2)')
     return Call(verb, formula, options)
-
-
-def _require_parameter(name: str, word: str, expected: Sequence[str]) -> None:
-    if word in SETTINGS or word == "ledger":
-        raise ArgumentError(
-            f"{name}: the session sets {word}=: leave it out, or open another one, dp.session(..., "
-            f"{word}=...)"
-        )
-    if word not in expected:
-        raise ArgumentError(
-            f"{name}: {word}= is not expected{did_you_mean(word, expected)}; expected parameters: "
-            f"{', '.join(expected)}"
-        )
 
 
 # What a session sets for all of its calls, and how a call is run or priced under it.
@@ -262,10 +252,8 @@ def method(verb: Callable[..., Result]) -> Callable[..., Result]:
     ask.__doc__ = f"{head}\n{_SESSION}{rest}"
     signature = signature_of(verb)
     self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    method_signature = signature.replace(
-        parameters=[self_parameter, *signature.parameters.values()]
-    )
-    vars(ask)["__signature__"] = method_signature
+    parameters = [self_parameter, *signature.parameters.values()]
+    vars(ask)["__signature__"] = signature.replace(parameters=parameters)
     return ask
 
 

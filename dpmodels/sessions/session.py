@@ -34,43 +34,9 @@ from dpmodels.variables import Boolean
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpmodels.results.base import Result
-
 
 # Of the session's delta, where the call sets none: a choice.
 DELTA_SHARE = 0.1
-
-
-def drafted_in_session(
-    formula: str,
-    codebook: object,
-    terms: Terms,
-    ledger: Ledger,
-    amounts: tuple[float | None, float | None, Guarantee | None],
-) -> tuple[Codebook, list[Result]]:
-    """Release what the variables of a formula lack, by eps, delta or a budget."""
-    private, budget_of_all, (eps, delta, budget) = as_private(codebook), whole_of(ledger), amounts
-    if private is None:
-        raise errors.CodebookError(
-            f'codebook= is of type {type(codebook).__name__}: expected "private" or '
-            'dp.private_codebook(age="numeric", ...)'
-        )
-    if delta is None:
-        spends = budget is None and isinstance(budget_of_all, privacy.ApproxDP)
-        delta = getattr(budget_of_all, "delta", 0.0) * DELTA_SHARE * spends
-    total, book = privacy.resolve_budget(eps, delta, budget), terms.codebook | private.declared
-    request = Request("bounds", formula, book, total, terms.adjacency, {}, terms.subset)
-    holders = one_table(terms.parties)
-    unknown = unknown_variables(request, private, holders)
-    declared = book | dict.fromkeys(unknown.logical, Boolean())
-    part = len(unknown.bounds) / max(len(unknown.bounds) + len(unknown.levels), 1)
-    parts = [total, total]
-    if 0 < part < 1 and isinstance(total, privacy.ApproxDP):
-        divided = privacy.split(total.eps, (part, 1 - part))
-        parts = [privacy.ApproxDP(eps_part, total.delta / 2) for eps_part in divided]
-    stages = Stages(parts[0] if part > 0 else None, parts[1] if part < 1 else None, total)
-    calls = draft_calls(replace(request, codebook=declared), private, unknown, stages)
-    return released(calls, declared, private, holders, ledger)
 
 
 _MOST_PARTS: Final = 1_000_000
@@ -202,9 +168,8 @@ class Session(VerbMethods):
         guarantee = privacy.resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
         self._taking_parts, self._fits = RLock(), []
-        self._ledger = _opened_ledger(
-            ledger, guarantee, None if default_neighbours else relation, pure
-        )
+        stated = None if default_neighbours else relation
+        self._ledger = _opened_ledger(ledger, guarantee, stated, pure)
         neighbours = self._ledger.adjacency if default_neighbours else relation
         self._terms = Terms(table, book, neighbours, subset)
 
@@ -289,15 +254,13 @@ class Session(VerbMethods):
 
     def _made(self, call: Call) -> object:
         if not call.silent or self._parts == 0:
-            return self._terms.make(
-                call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
-            )
+            budget = budget_of(call, self._terms, self._ledger, self._share)
+            return self._terms.make(call, budget, self._ledger)
         # A part depends on what is left, so calls that take parts run one after another.
         with self._taking_parts:
             if self._parts == 0:
                 return self._made(call)
-            share = Fraction(1, self._parts)
-            budget = budget_of(call, self._terms, self._ledger, share)
+            budget = budget_of(call, self._terms, self._ledger, Fraction(1, self._parts))
             n_charges = self._ledger.charges
             try:
                 return self._terms.make(call, budget, self._ledger)
@@ -342,8 +305,29 @@ class Session(VerbMethods):
         eps, delta, budget
             Of the whole search; delta is a tenth of the session's by default.
         """
-        amounts = eps, delta, budget
-        book, results = drafted_in_session(formula, codebook, self._terms, self._ledger, amounts)
+        private, allowed = as_private(codebook), whole_of(self._ledger)
+        if private is None:
+            raise errors.CodebookError(
+                f'codebook= is of type {type(codebook).__name__}: expected "private" or '
+                'dp.private_codebook(age="numeric", ...)'
+            )
+        if delta is None:
+            spends = budget is None and isinstance(allowed, privacy.ApproxDP)
+            delta = getattr(allowed, "delta", 0.0) * DELTA_SHARE * spends
+        total, terms = privacy.resolve_budget(eps, delta, budget), self._terms
+        book = terms.codebook | private.declared
+        request = Request("bounds", formula, book, total, terms.adjacency, {}, terms.subset)
+        holders = one_table(terms.parties)
+        unknown = unknown_variables(request, private, holders)
+        declared = book | dict.fromkeys(unknown.logical, Boolean())
+        part = len(unknown.bounds) / max(len(unknown.bounds) + len(unknown.levels), 1)
+        parts = [total, total]
+        if 0 < part < 1 and isinstance(total, privacy.ApproxDP):
+            divided = privacy.split(total.eps, (part, 1 - part))
+            parts = [privacy.ApproxDP(eps_part, total.delta / 2) for eps_part in divided]
+        stages = Stages(parts[0] if part > 0 else None, parts[1] if part < 1 else None, total)
+        calls = draft_calls(replace(request, codebook=declared), private, unknown, stages)
+        book, results = released(calls, declared, private, holders, self._ledger)
         self._fits.extend(results)
         self.declare(book)
         return self.codebook

@@ -85,9 +85,9 @@ def test_an_effect_on_steps_keeps_the_mean_of_each_row():
     part = Part({"x": np.zeros(3)}, None, None)
     population = Population(part, np.array([0.5, 0.3, 0.2]), {})
     values = np.array([1.0, 1.4, 2.3])
-    stepped = population.on_steps("x", values, 1.0, 0.5)
-    assert np.isin(stepped.values, 1.0 + 0.5 * np.arange(4)).all()
+    stepped, rows, on_steps = population.with_numbers("x", values, 1.0, 0.5)
+    assert np.isin(on_steps, 1.0 + 0.5 * np.arange(4)).all()
     for row, (value, share) in enumerate(zip(values, population.shares, strict=True)):
-        weights = stepped.population.shares[stepped.rows == row]
+        weights = stepped.shares[rows == row]
         assert weights.sum() == pytest.approx(share)
-        assert weights @ stepped.values[stepped.rows == row] == pytest.approx(share * value)
+        assert weights @ on_steps[rows == row] == pytest.approx(share * value)

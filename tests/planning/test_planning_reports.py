@@ -246,7 +246,7 @@ def test_figures_of_a_call_and_the_one_that_stands_for_it():
     frame = _figures(curve, release)
     assert frame["total"].tolist() == pytest.approx([5.0, 6.5])
     assert frame["ratio"].tolist() == pytest.approx([5 / 3, 6.5 / 6])
-    line = _line(curve, release, frame)
+    line = _line(curve, release, frame, 0.5)
     assert (line.figure, line.figures, line.sampling, line.noise) == ("x", 2, 3.0, 4.0)
     assert line.total == pytest.approx(5.0)
     assert line.identified == 0.5
