@@ -413,14 +413,11 @@ class Analysis:
         """
         lower, upper = self.call.box
         lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
-        ends = [
-            [
-                support(vector, lower, upper, self.call.row_norm)
-                for vector in (-direction, direction)
-            ]
-            for direction in directions.T
-        ]
-        below, above = np.array(ends).T
+        norm = self.call.row_norm
+        below, above = (
+            np.array([support(direction, lower, upper, norm) for direction in towards])
+            for towards in (-directions.T, directions.T)
+        )
         along = self.plain.mean @ directions
         return np.maximum(below + along, 0.0), np.maximum(above - along, 0.0)
 

@@ -235,16 +235,14 @@ class CovResult(Result):
         matrices = {"cov": self.cov, "cor": self.cor, "noise_sd": self.noise_sd}
         matrices["released"] = self.cov_released
         table = self._pairs(**{name: matrix.to_numpy() for name, matrix in matrices.items()})
-        index, codebook = (
-            pd.MultiIndex.from_frame(table[["column1", "column2"]]),
-            self.call.codebook,
-        )
+        index = pd.MultiIndex.from_frame(table[["column1", "column2"]])
+        units = {name: unit_of(self.call.codebook, name) for name in self.call.names}
         return table_of_estimates(
             self,
             index,
             further={"cor": table["cor"], "released": table["released"]},
             labels={"label1": table["column1"], "label2": table["column2"]},
-            unit=[product_unit(*(unit_of(codebook, name) for name in pair)) for pair in index],
+            unit=[product_unit(*map(units.get, pair)) for pair in index],
             estimate=table["cov"],
             noise_sd=table["noise_sd"],
         )

@@ -237,14 +237,8 @@ class Discoveries(Printed):
             values = mirrored(self.p_values)
         else:
             values = adjusted(self.p_values, self.hypotheses, self.method)
-        table = pd.DataFrame(
-            {
-                "hypothesis": self.names,
-                "p_value": self.p_values,
-                "p_adjusted": values,
-                "rejected": values <= self.q,
-            }
-        )
+        columns = {"hypothesis": self.names, "p_value": self.p_values, "p_adjusted": values}
+        table = pd.DataFrame({**columns, "rejected": values <= self.q})
         return table.sort_values("p_value", kind="stable", ignore_index=True)
 
     @documented
@@ -422,11 +416,9 @@ class SelectResult(OneTable):
             sds = np.full(len(release.values), release.noise_sd)
             return Valued(release.values, sds, sds**2)
         correlations, factor = self._correlations, self._factor
-        sds, variances = (
-            correlations.sd(release.noise_sd),
-            correlations.own_variance(release.noise_sd),
-        )
-        return Valued(factor * correlations.values, factor * sds, factor**2 * variances)
+        sds = factor * correlations.sd(release.noise_sd)
+        variances = factor**2 * correlations.own_variance(release.noise_sd)
+        return Valued(factor * correlations.values, sds, variances)
 
     @cached_property
     def _correlations(self) -> Correlations:
@@ -434,13 +426,10 @@ class SelectResult(OneTable):
         assert release.values is not None
         assert release.scatters is not None
         assert release.response is not None
+        scales, sd = (release.scatters, release.response), release.noise_sd
         if release.slopes is not None:
-            return gains(
-                release.values, release.scatters, release.response, release.slopes, release.noise_sd
-            )
-        return associated_correlations(
-            release.values, release.scatters, release.response, release.noise_sd
-        )
+            return gains(release.values, *scales, release.slopes, sd)
+        return associated_correlations(release.values, *scales, sd)
 
     def cumulative(self) -> pd.DataFrame:
         """Return R² of the released fit, column by column, and the sd of the noise in it.

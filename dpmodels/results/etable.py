@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -27,7 +28,6 @@ from dpmodels.results.estimate_table import legend
 from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult, SubspaceResult
-from dpmodels.typing import Floats
 from dpmodels.variables import Boolean, Categorical, Variable
 
 if TYPE_CHECKING:
@@ -118,9 +118,7 @@ def _declarations(columns: Sequence[Column]) -> list[str]:
         + "."
         for name, declarations in models.items()
         # A number of two values may be declared as a category: not a difference.
-        if len({declaration.partition(" ")[0] for declaration in declarations})
-        == 1
-        < len(declarations)
+        if len({text.partition(" ")[0] for text in declarations}) == 1 < len(declarations)
     ]
 
 
@@ -213,13 +211,9 @@ class ETable(Printed):
             ]
             cells = column.cells.iloc[[at for *_, at in entries]]
             numbers = cells[list(NUMBERS)].reset_index(drop=True)
-            labels = {
-                "model": column.model,
-                "response": column.response,
-                "component": column.component,
-                "part": [part for part, *_ in entries],
-                "term": [name for _, name, _ in entries],
-            }
+            labels = {name: getattr(column, name) for name in ("model", "response", "component")}
+            labels |= {"part": [part for part, *_ in entries]}
+            labels |= {"term": [name for _, name, _ in entries]}
             is_identified = (cells["open"] == "").to_numpy()
             frames.append(pd.DataFrame(labels).join(numbers).assign(identified=is_identified))
         return pd.concat(frames, ignore_index=True)
@@ -281,10 +275,8 @@ class ETable(Printed):
         report = lay_out(self)
         if self.look.words is not None:
             return report
-        books = [legend(fit.call.codebook) for fit in self.models]
-        return replace(
-            report, legend=tuple(dict.fromkeys(entry for book in books for entry in book))
-        )
+        entries = chain(*(legend(fit.call.codebook) for fit in self.models))
+        return replace(report, legend=tuple(dict.fromkeys(entries)))
 
     def _reading(self) -> str:
         models: dict[str, dict[str, None]] = {}
@@ -316,11 +308,9 @@ def great_table(report: Report) -> GT:
         else:
             lines.append((part, plain(row.label), *map(plain, row.cells)))
     names = [f"column {at}" for at in range(len(section.columns))]
-    table = GT(
-        pd.DataFrame(lines, columns=["part", "row", *names]),
-        rowname_col="row",
-        groupname_col="part",
-    ).cols_label(dict(zip(names, map(plain, section.columns), strict=True)))
+    frame = pd.DataFrame(lines, columns=["part", "row", *names])
+    table = GT(frame, rowname_col="row", groupname_col="part")
+    table = table.cols_label(dict(zip(names, map(plain, section.columns), strict=True)))
     start = 0
     for text, columns in section.spans(range(len(names))):
         spanned = names[start : start + columns]
@@ -364,7 +354,12 @@ def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
             "PCA",
             "",
             LOADINGS,
-            _loadings(fit, table[:, j], noise[j], spread[j], identified=bool(readable[j])),
+            cells_of(
+                fit.call.names,
+                {"estimate": table[:, j], "noise_sd": noise[j], "spread": spread[j]},
+                readable[j],
+                LOST,
+            ),
             {
                 **stats,
                 "std_dev": (fit.sdev.to_numpy()[j], sds[j]),
@@ -375,18 +370,6 @@ def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
         )
         for j in positions
     )
-
-
-def _loadings(
-    fit: Result, values: Floats, noise: float, spread: float, *, identified: bool
-) -> pd.DataFrame:
-    names = fit.call.names
-    numbers = {
-        "estimate": values,
-        "noise_sd": np.full(len(names), noise),
-        "spread": np.full(len(names), spread),
-    }
-    return cells_of(names, numbers, identified, LOST)
 
 
 def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
@@ -409,7 +392,7 @@ def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
             "subspace",
             "",
             LOADINGS,
-            _loadings(fit, table[:, j], np.nan, np.nan, identified=not fit.lost),
+            cells_of(fit.call.names, {"estimate": table[:, j]}, not fit.lost, LOST),
             stats_of(fit),
             component=name,
             note="; ".join(notes),

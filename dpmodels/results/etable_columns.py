@@ -94,7 +94,8 @@ def cells_of(
     """Return numbers by row, and the reason where they are not identified."""
     index = pd.Index(np.array(names, dtype=object), name="term")
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in numbers.items()}
-    table = pd.DataFrame(arrays, index=index).reindex(columns=[*NUMBERS, "spread"])
+    columns = {name: np.broadcast_to(values, len(names)) for name, values in arrays.items()}
+    table = pd.DataFrame(columns, index=index).reindex(columns=[*NUMBERS, "spread"])
     errors = table["std_error"].where(np.isfinite(table["std_error"]), table["noise_sd"])
     table["spread"] = table["spread"].fillna(errors)
     is_identified = np.broadcast_to(np.asarray(identified, dtype=bool), len(table)) & np.isfinite(
@@ -108,11 +109,9 @@ def stats_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
     """Return the columns of glance() besides the release, with noise sds where known."""
     line = result.glance().iloc[0].to_dict()
     of_release = release_row(result.release)
+    sds = {"nobs": 0.0 if result.release.rows is not None else math.nan, **sds}
     stats = {str(name): value for name, value in line.items() if name not in of_release}
-    public = 0.0 if result.release.rows is not None else math.nan
-    return {
-        name: (stats[name], sds.get(name, public if name == "nobs" else math.nan)) for name in stats
-    }
+    return {name: (value, sds.get(name, math.nan)) for name, value in stats.items()}
 
 
 def _one_column(
@@ -151,12 +150,10 @@ def _bought(release: object) -> bool:
 @columns_of.register
 def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
     kind, link = LINKED[fit.call.family]
-    table, note = fit.tidy(), ""
-    identified, digits = fit.identified.to_numpy(), 3
-    if identified.any() or isinstance(fit.release, CountsRelease):
-        numbers, note = _numbers(fit, level), fit.why_not
-    else:
-        numbers, note = _as_released(fit, table), fit.why_not
+    table, identified, digits = fit.tidy(), fit.identified.to_numpy(), 3
+    numbers, note = _numbers(fit, level), fit.why_not
+    if not identified.any() and not isinstance(fit.release, CountsRelease):
+        numbers = _as_released(fit, table)
         if not _bought(fit.release):
             identified, digits = np.ones_like(identified), 1
             note = f"as released, shrunk by a ridge, without standard errors: {note}"
@@ -250,11 +247,9 @@ def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
 def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     facts, table = fit._facts, fit.tidy()
     percentages = [f"{100 * prob:g}%" for prob in fit.probs]
-    rows = (
-        [f"{label}, {percent}" for label in facts.labels for percent in percentages]
-        if facts.factors
-        else percentages
-    )
+    rows = percentages
+    if facts.factors:
+        rows = [f"{label}, {percent}" for label in facts.labels for percent in percentages]
     numbers = {"estimate": table["estimate"]}
     spread = np.abs(table["estimate"]) / 10
     if fit.level is not None:
@@ -319,11 +314,8 @@ def chosen(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> li
 
     ArgumentError where a pattern is not a regular expression or matches no name.
     """
-    selected = list(names)
-    if keep:
-        selected = list(
-            dict.fromkeys(name for pattern in keep for name in _met("keep", pattern, names))
-        )
+    matches = (name for pattern in keep for name in _met("keep", pattern, names))
+    selected = list(dict.fromkeys(matches)) if keep else list(names)
     dropped = {name for pattern in drop for name in _met("drop", pattern, names)}
     remaining = [name for name in selected if name not in dropped]
     if not remaining:
@@ -357,11 +349,9 @@ def worded(term: str, words: Mapping[str, str]) -> str:
     >>> worded("age:sex[F]", labels), worded("log(age)", labels), worded("agent", labels)
     ('Age × Sex: F', 'log(Age)', 'agent')
     """
-    return (
-        words[term]
-        if term in words
-        else TIMES.join(_word(factor, words) for factor in factors(term))
-    )
+    if term in words:
+        return words[term]
+    return TIMES.join(_word(factor, words) for factor in factors(term))
 
 
 def _word(factor: str, words: Mapping[str, str]) -> str:

@@ -171,12 +171,9 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
         nan where no bound on residuals was bought. Standard errors count it: they hold where counts
         vary more than Poisson's, as negative-binomial ones do.
         """
-        if self.call.family != "poisson":
-            return math.nan
         released = self.release.curvature
-        if released is None or self.release.clip is None:
-            return math.nan
-        return dispersion(released)
+        is_bought = released is not None and self.release.clip is not None
+        return dispersion(released) if is_bought and self.call.family == "poisson" else math.nan
 
     @property
     def noise_least(self) -> pd.Series[float]:
@@ -184,16 +181,12 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
 
         From the bought curvature and its noise, or the public number of rows; nan without either.
         """
-        n_public = self.release.rows
-        max_curvature = (
-            n_public / 4 if n_public is not None and self.call.family == "binomial" else None
-        )
-        root = least_noise(self.release, max_curvature)
-        if root is None:
-            return self._labelled(np.full(len(self.call.names), np.nan), "noise_least")
-        return self._labelled(
-            np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1), "noise_least"
-        )
+        n_public, sds = self.release.rows, np.full(len(self.call.names), np.nan)
+        is_bounded = n_public is not None and self.call.family == "binomial"
+        root = least_noise(self.release, n_public / 4 if is_bounded else None)
+        if root is not None:
+            sds = np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1)
+        return self._labelled(sds, "noise_least")
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -189,10 +189,8 @@ class HistResult(Binned):
         """
         checked_level(level)
         ranges = self.bins.ranges(lo, hi)
-        low, high = self.bins.written(ranges)
-        return self._by_group(
-            group, lambda counts: {"low": low, "high": high, **counts.ranges(ranges, level)}
-        )
+        ends = dict(zip(("low", "high"), self.bins.written(ranges), strict=True))
+        return self._by_group(group, lambda counts: {**ends, **counts.ranges(ranges, level)})
 
     def cdf(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
         """Return the distribution function at the upper ends of the bins, with its bands.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from dpmodels.arguments import boolean, fraction, lists_values, option
+from dpmodels.arguments import fraction, lists_values, option
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
 from dpmodels.formula.coding import Design, Factor
 from dpmodels.formula.cut_columns import naming, on_levels
@@ -40,14 +39,11 @@ from dpmodels.inference.released_cells import MOST_CELLS, sampled
 from dpmodels.postprocess.graphical.sampling import sample, uniform
 from dpmodels.postprocess.residuals import Term, cells
 from dpmodels.results.base import Tabulated, checked_level
-from dpmodels.results.call import INTERCEPT, TableCall, caption_of, joined, reading_line
+from dpmodels.results.call import INTERCEPT, TableCall, joined
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.synthetic_source import LevelGrid, SyntheticSource, grid_of
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Axes, Floats, Integers
 from dpmodels.verbs import documented
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Rows that stand for the model where the table of all columns is too large: a choice.
 DRAWN_ROWS = 100_000
@@ -155,24 +151,17 @@ class SyntheticEstimates(Tabulated):
     @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the estimates but the constant with both intervals."""
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        params = self.params.drop(index=INTERCEPT, errors="ignore")
-        both = (self.noise_int(level), self.conf_int(level))
-        intervals = (ends.loc[params.index].to_numpy() for ends in both)
-        return coefficients(
-            [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
-            labels=joined(params.index),
+        is_shown = np.array([name != INTERCEPT for name in self.index])
+        return self._draw_intervals(
+            self.params,
+            ax,
+            level,
+            caption,
+            rows=is_shown,
+            labels=joined(self.index[is_shown]),
             title="Coefficient" if self.is_regression else self.title,
-            level=level,
             at=0.0 if self.is_regression else None,
-            ax=ax,
-            stamp=self.stamp,
-            caption=caption_of(self.fit.release) if boolean("caption", caption) else None,
         )
-
-    def _reading(self) -> str:
-        return reading_line(self.fit.release)
 
     def __repr__(self) -> str:
         return (
@@ -208,7 +197,9 @@ def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstim
     )
     index = pd.Index([INTERCEPT] * sides.intercept + list(terms.names), name="term", dtype=object)
     title = "Linear model" if family == "gaussian" else f"Generalised linear model ({family})"
-    is_determined = by_pairs is not None or _is_additive(grid, terms)
+    # A model without products whose columns are in one clique needs no other assumption.
+    is_additive = not any(len(block.factors) > 1 for block in terms.blocks)
+    is_determined = by_pairs is not None or (is_additive and fit.model.contains(grid.term))
     hides = bool(np.isnan(law.sampling).any())
     assumes = _assumed("" if is_determined else grid.assumes, LEFT_OUT * hides, grid.assumes_tails)
     return SyntheticEstimates(fit, title, " ".join(formula.split()), index, law, assumes)
@@ -231,12 +222,6 @@ def _read(fit: SyntheticSource, design: Design) -> tuple[Design, list[int]]:
         replace(block, factors=tuple(map(read, block.factors))) for block in design.blocks
     )
     return replace(design, blocks=blocks), places
-
-
-def _is_additive(grid: LevelGrid, terms: Design) -> bool:
-    """Whether a model of these terms without products has all of its columns in one clique."""
-    products = any(len(block.factors) > 1 for block in terms.blocks)
-    return not products and grid.fit.model.contains(grid.term)
 
 
 def _coded(design: Design, columns: Mapping[str, Floats]) -> Floats:
