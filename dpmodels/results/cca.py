@@ -17,7 +17,7 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.typing import Axes, DataArray, Floats
+from dpmodels.typing import Axes, DataArray, Floats, TableColumns
 from dpmodels.verbs import documented
 
 
@@ -191,7 +191,7 @@ class CCAResult(Result):
 
     def _estimates(self) -> EstimateTable:
         index, sd = pd.Index(self.names, name="component"), self.cor_noise_sd
-        numbers = {"estimate": self.cor, "noise_sd": sd, "identified": self.readable}
+        numbers: TableColumns = {"estimate": self.cor, "noise_sd": sd, "identified": self.readable}
         return table_of_estimates(self, index, **numbers)
 
     def _line(self) -> dict[str, object]:

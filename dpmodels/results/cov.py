@@ -242,7 +242,7 @@ class CovResult(Result):
             index,
             further={"cor": table["cor"], "released": table["released"]},
             labels={"label1": table["column1"], "label2": table["column2"]},
-            unit=[product_unit(*map(units.get, pair)) for pair in index],
+            unit=[product_unit(units[first], units[second]) for first, second in index],
             estimate=table["cov"],
             noise_sd=table["noise_sd"],
         )

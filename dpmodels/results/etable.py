@@ -25,9 +25,10 @@ from dpmodels.results.cca import CCAResult
 from dpmodels.results.components import root_sd
 from dpmodels.results.cov import CovResult
 from dpmodels.results.estimate_table import legend
-from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, stats_of
+from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, one_column, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult, SubspaceResult
+from dpmodels.typing import TableColumns
 from dpmodels.variables import Boolean, Categorical, Variable
 
 if TYPE_CHECKING:
@@ -348,28 +349,15 @@ def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
     note = f"not shown: {', '.join(hidden + remainder)}" if hidden or remainder else ""
     if hidden:
         note += ", some of them lost in noise" if remainder else ", lost in noise"
-    return tuple(
-        Column(
-            fit,
-            "PCA",
-            "",
-            LOADINGS,
-            cells_of(
-                fit.call.names,
-                {"estimate": table[:, j], "noise_sd": noise[j], "spread": spread[j]},
-                readable[j],
-                LOST,
-            ),
-            {
-                **stats,
-                "std_dev": (fit.sdev.to_numpy()[j], sds[j]),
-                "percent": (float(np.clip(shares[j], 0, 1)), share_sds[j]),
-            },
-            component=names[j],
-            note=note,
-        )
-        for j in positions
-    )
+    columns = []
+    for j in positions:
+        numbers = {"estimate": table[:, j], "noise_sd": noise[j], "spread": spread[j]}
+        cells = cells_of(fit.call.names, numbers, readable[j], LOST)
+        percent = (float(np.clip(shares[j], 0, 1)), share_sds[j])
+        of_component = {"std_dev": (fit.sdev.to_numpy()[j], sds[j]), "percent": percent}
+        facts: TableColumns = {"component": names[j], "note": note}
+        columns.append(Column(fit, "PCA", "", LOADINGS, cells, {**stats, **of_component}, **facts))
+    return tuple(columns)
 
 
 def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
@@ -386,19 +374,12 @@ def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
         notes.append(f"the guarantee holds {caveat}")
     if fit.lost:
         notes.append("theory expects this budget to lose the directions")
-    return tuple(
-        Column(
-            fit,
-            "subspace",
-            "",
-            LOADINGS,
-            cells_of(fit.call.names, {"estimate": table[:, j]}, not fit.lost, LOST),
-            stats_of(fit),
-            component=name,
-            note="; ".join(notes),
-        )
-        for j, name in enumerate(names)
-    )
+    columns = list[Column]()
+    for name, loadings in zip(names, table.T, strict=False):
+        cells = cells_of(fit.call.names, {"estimate": loadings}, not fit.lost, LOST)
+        facts: TableColumns = {"component": name, "note": "; ".join(notes)}
+        columns += one_column(fit, "subspace", "", LOADINGS, cells, **facts)
+    return tuple(columns)
 
 
 @columns_of.register
@@ -412,30 +393,19 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
     values, noise = fit.cor.to_numpy(), fit.cor_noise_sd.to_numpy().copy()
     np.fill_diagonal(noise, np.nan)
     note = f"correlations of {fit.weak_variables} are understated" if fit.weak_variables else ""
-    return tuple(
-        Column(
-            fit,
-            "correlation",
-            "",
-            "Correlations",
-            cells_of(names[j:], {"estimate": values[j:, j], "noise_sd": noise[j:, j]}),
-            stats_of(fit, nobs=_count_sd(fit)),
-            component=name,
-            note=note,
-        )
-        for j, name in enumerate(names)
-    )
+    columns, stats = [], stats_of(fit, nobs=_count_sd(fit))
+    for j, name in enumerate(names):
+        cells = cells_of(names[j:], {"estimate": values[j:, j], "noise_sd": noise[j:, j]})
+        facts: TableColumns = {"component": name, "note": note}
+        columns.append(Column(fit, "correlation", "", "Correlations", cells, stats, **facts))
+    return tuple(columns)
 
 
 @columns_of.register
 def _canonical(fit: CCAResult, level: float) -> tuple[Column, ...]:
     interval, identified = fit.noise_int(level), fit.readable.to_numpy()
-    numbers = {
-        "estimate": fit.cor.to_numpy(),
-        "noise_sd": fit.cor_noise_sd.to_numpy(),
-        "noise_low": interval["lower"].to_numpy(),
-        "noise_high": interval["upper"].to_numpy(),
-    }
+    numbers: TableColumns = {"estimate": fit.cor, "noise_sd": fit.cor_noise_sd}
+    numbers |= {"noise_low": interval["lower"], "noise_high": interval["upper"]}
     cells = cells_of(fit.names, numbers, identified, LOST)
     stats = stats_of(fit, nobs=_count_sd(fit))
     return (Column(fit, "CCA", "", "Canonical correlations", cells, stats),)

@@ -98,9 +98,8 @@ def cells_of(
     table = pd.DataFrame(columns, index=index).reindex(columns=[*NUMBERS, "spread"])
     errors = table["std_error"].where(np.isfinite(table["std_error"]), table["noise_sd"])
     table["spread"] = table["spread"].fillna(errors)
-    is_identified = np.broadcast_to(np.asarray(identified, dtype=bool), len(table)) & np.isfinite(
-        table["estimate"].to_numpy()
-    )
+    has_estimate = np.isfinite(table["estimate"].to_numpy())
+    is_identified = has_estimate & np.asarray(identified, dtype=bool)
     table.loc[~is_identified] = np.nan
     return table.assign(open=np.where(is_identified, "", why))
 
@@ -114,9 +113,10 @@ def stats_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
     return {name: (value, sds.get(name, math.nan)) for name, value in stats.items()}
 
 
-def _one_column(
+def one_column(
     fit: Result, kind: str, response: str, part: str, cells: pd.DataFrame, **facts: Any
 ) -> tuple[Column, ...]:
+    """Return a column with the statistics of the whole result."""
     return (Column(fit, kind, response, part, cells, stats_of(fit), **facts),)
 
 
@@ -159,7 +159,7 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
             note = f"as released, shrunk by a ridge, without standard errors: {note}"
     cells = cells_of(list(table["term"]), numbers, identified)
     facts = {"link": link, "digits": digits, "note": note}
-    return _one_column(fit, kind, _modelled(fit.call), COEFFICIENTS, cells, **facts)
+    return one_column(fit, kind, _modelled(fit.call), COEFFICIENTS, cells, **facts)
 
 
 @columns_of.register
@@ -173,23 +173,15 @@ def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     response = LEVEL.sub(r"\g<factor>", fit.call.response)
     of_levels = f"levels of {response} against {reference}"
     note = f"{of_levels}; {note}" if note else of_levels
-    columns = []
+    facts = {"link": "relative risk ratios", "digits": 3 if has_errors else 1, "note": note}
+    columns = list[Column]()
     for outcome in outcomes:
         in_level = (table["y_level"] == outcome).to_numpy()
         level_numbers = {name: np.asarray(values)[in_level] for name, values in numbers.items()}
-        columns.append(
-            Column(
-                fit,
-                "multinomial logit",
-                f"{outcome} against {reference}",
-                COEFFICIENTS,
-                cells_of(list(fit.call.names), level_numbers, identified[in_level]),
-                stats_of(fit),
-                component=outcome,
-                link="relative risk ratios",
-                digits=3 if has_errors else 1,
-                note=note,
-            )
+        cells = cells_of(list(fit.call.names), level_numbers, identified[in_level])
+        modelled = f"{outcome} against {reference}"
+        columns += one_column(
+            fit, "multinomial logit", modelled, COEFFICIENTS, cells, component=outcome, **facts
         )
     return tuple(columns)
 
@@ -214,7 +206,7 @@ def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
     cells = cells_of(list(table["term"]), _as_released(fit, table))
     note = "coefficients of a classifier, shrunk towards 0 by a ridge; they have no standard errors"
     response = _modelled(fit.call)
-    return _one_column(fit, "SVM", response, COEFFICIENTS, cells, digits=1, note=note)
+    return one_column(fit, "SVM", response, COEFFICIENTS, cells, digits=1, note=note)
 
 
 @columns_of.register
@@ -222,7 +214,7 @@ def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
     cells = cells_of(list(table["term"]), _numbers(fit, level), np.isfinite(fit.bse))
     kind, response = "logit of answers", _modelled(fit.call)
-    return _one_column(fit, kind, response, COEFFICIENTS, cells, link="odds ratios")
+    return one_column(fit, kind, response, COEFFICIENTS, cells, link="odds ratios")
 
 
 @columns_of.register
@@ -233,14 +225,14 @@ def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     cells = cells_of(labels, _numbers(fit, level), why=LOST)
     form = "date" if facts.date and kind == "mean" else "number"
     part = f"Groups: {by}" if by else "Groups"
-    return _one_column(fit, kind, facts.measured, part, cells, form=form)
+    return one_column(fit, kind, facts.measured, part, cells, form=form)
 
 
 @columns_of.register
 def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
     cells = cells_of([fit.term], _numbers(fit, level), why=LOST)
     part = f"Differences: {fit._facts.factors[0]}" if fit._facts.factors else "Groups"
-    return _one_column(fit, "t-test", fit._facts.measured, part, cells)
+    return one_column(fit, "t-test", fit._facts.measured, part, cells)
 
 
 @columns_of.register
@@ -260,7 +252,7 @@ def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     form = "date" if facts.date else "number" if facts.step is None else "step"
     part = f"Quantiles: {', '.join(facts.factors)}" if facts.factors else "Quantiles"
     note = 'quantiles have intervals instead of standard errors: statistic="conf_int"'
-    return _one_column(fit, "quantile", facts.measured, part, cells, form=form, note=note)
+    return one_column(fit, "quantile", facts.measured, part, cells, form=form, note=note)
 
 
 @columns_of.register
@@ -268,7 +260,7 @@ def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
     cells = cells_of(fit._facts.labels, _numbers(fit, level), why=LOST)
     factors = fit._facts.factors
     part = f"Levels: {', '.join(factors)}"
-    return _one_column(fit, "share", " + ".join(factors), part, cells)
+    return one_column(fit, "share", " + ".join(factors), part, cells)
 
 
 # Rows of the table: merged in order of appearance, chosen by pattern, and labelled.

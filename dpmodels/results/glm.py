@@ -171,9 +171,12 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
         nan where no bound on residuals was bought. Standard errors count it: they hold where counts
         vary more than Poisson's, as negative-binomial ones do.
         """
+        if self.call.family != "poisson":
+            return math.nan
         released = self.release.curvature
-        is_bought = released is not None and self.release.clip is not None
-        return dispersion(released) if is_bought and self.call.family == "poisson" else math.nan
+        if released is None or self.release.clip is None:
+            return math.nan
+        return dispersion(released)
 
     @property
     def noise_least(self) -> pd.Series[float]:
@@ -183,7 +186,7 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
         """
         n_public, sds = self.release.rows, np.full(len(self.call.names), np.nan)
         is_bounded = n_public is not None and self.call.family == "binomial"
-        root = least_noise(self.release, n_public / 4 if is_bounded else None)
+        root = least_noise(self.release, (n_public or 0) / 4 if is_bounded else None)
         if root is not None:
             sds = np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1)
         return self._labelled(sds, "noise_least")

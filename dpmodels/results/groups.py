@@ -32,7 +32,7 @@ from dpmodels.results.estimate_table import (
     table_of_estimates,
     unit_of,
 )
-from dpmodels.typing import Axes, Floats
+from dpmodels.typing import Axes, Floats, TableColumns
 from dpmodels.verbs import documented
 
 WELCH: Final = (
@@ -145,7 +145,7 @@ class GroupedResult(Result):
 
     def _estimates(self) -> EstimateTable:
         facts, further = self._facts, {"count": self.counts, "sd": self.sd}
-        about = {"labels": facts.variable, "unit": self._unit}
+        about: TableColumns = {"labels": facts.variable, "unit": self._unit}
         return table_of_estimates(self, facts.index, further=further, **about)
 
     @property

@@ -233,13 +233,10 @@ class MomentsResult(DefaultPlot):
 
     def _estimates(self) -> EstimateTable:
         fit, names = self.whole, self.call.names
-        parts = {"sd": fit.sd, "sd_noise_sd": fit.sd_noise_sd}
         return table_of_estimates(
             self,
             pd.Index(names, name="column"),
-            further={
-                name: values.to_numpy() for name, values in parts.items() if values is not None
-            },
+            further={"sd": fit.sd.to_numpy(), "sd_noise_sd": fit.sd_noise_sd.to_numpy()},
             labels=names,
             unit=[unit_of(self.call.codebook, name) for name in names],
             estimate=np.nan if fit.center is None else fit.center,
@@ -258,16 +255,16 @@ class MomentsResult(DefaultPlot):
         self, columns: Part, result: Callable[[MomentsCall, MomentsRelease], object]
     ) -> Derivation:
         """Return the derivation of a result of some columns, with a note on the joint release."""
-        return Derivation(
-            columns.call,
-            lambda call, release: result(columns.named(call, release), release),
-            columns.take,
-        )
+
+        def named(call: MomentsCall, release: MomentsRelease) -> object:
+            return result(columns.named(call, release), release)
+
+        return Derivation(columns.call, named, columns.take)
 
     def _cov(self, formula: str | None) -> Derivation:
         coded = cov.columns_of(self.call, formula)
-        coder = self._coder(coded)
-        return self._part(cov.part(self.call, coded), partial(cov.CovResult, coder=coder))
+        result = partial(cov.CovResult, coder=self._coder(coded))
+        return self._part(cov.part(self.call, coded), result)
 
     def _pca(
         self, formula: str | None, ncomp: int | None, center: bool, scale: str | None
@@ -324,6 +321,7 @@ def aov(fit: LMResult) -> Estimates:
     left, left_sd = linear.scale
     rest, rest_sd = left * fit.df_resid, left_sd * fit.df_resid
     between, between_sd = _between(fit, rest)
+    p_value = float(fdtrc(df, freedom, statistic / df)) if is_identified else math.nan
     table = {
         "term": [next(iter(fit.terms)), "Residuals"],
         "df": [df, fit.df_resid],
@@ -331,10 +329,7 @@ def aov(fit: LMResult) -> Estimates:
         "noise_sd": [between_sd, rest_sd],
         "meansq": [between / df if df else math.nan, left],
         "statistic": [statistic / df if is_identified else math.nan, math.nan],
-        "p_value": [
-            float(fdtrc(df, freedom, statistic / df)) if is_identified else math.nan,
-            math.nan,
-        ],
+        "p_value": [p_value, math.nan],
         "identified": [is_identified, True],
     }
     share, share_sd = linear.rsquared

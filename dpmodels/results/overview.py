@@ -74,10 +74,10 @@ class OverviewResult(Tested):
     def _variable(self, name: str) -> Derivation:
         if name not in self.variables:
             options = ", ".join(map(repr, self.variables))
-            hint = did_you_mean(name, self.variables)
-            raise ArgumentError(
-                f"variable {quoted(name)} is not described{hint}; those are {options}"
+            problem = (
+                f"variable {quoted(name)} is not described{did_you_mean(name, self.variables)}"
             )
+            raise ArgumentError(f"{problem}; those are {options}")
         number = self.variables.index(name)
         table = self.call.tables[number]
         counts = TableResult if table.sampled is None else WeightedTableResult
@@ -98,24 +98,18 @@ class OverviewResult(Tested):
         NotAvailable
             Without a survey design.
         """
-        results = {name: self[name] for name in self.variables}
         designs = {
             name: result.design
-            for name, result in results.items()
-            if isinstance(result, MeanResult | WeightedTableResult)
+            for name in self.variables
+            if isinstance(result := self[name], MeanResult | WeightedTableResult)
         }
         if not designs:
             raise NotAvailable(NO_DESIGN)
         return self._joined(designs)
 
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
-        results = {name: self[name] for name in self.variables}
-        return self._joined(
-            {
-                name: result.conf_int(level) if population else result.noise_int(level)
-                for name, result in results.items()
-            }
-        )
+        of_kind = "conf_int" if population else "noise_int"
+        return self._joined({name: getattr(self[name], of_kind)(level) for name in self.variables})
 
     @staticmethod
     def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -219,7 +213,7 @@ class OverviewResult(Tested):
 
     def _line(self) -> dict[str, object]:
         line = described_line(self.release, float("nan"), self.groups.cells)
-        return {name: value for name, value in line.items() if name != "ncomplete"}
+        return {"nobs": line["nobs"], "ngroups": line["ngroups"]}
 
     @property
     def _size(self) -> str:
@@ -254,14 +248,9 @@ def _test(result: MeanResult | TableResult) -> dict[str, object]:
     else:
         test = equal_means(result._moments)
         name = "Welch t" if test.groups == 2 else "Welch F"
-    return {
-        "test": name,
-        "statistic": test.statistic,
-        "df": test.df,
-        "df_resid": getattr(test, "df_resid", np.nan),
-        "p_value": test.pvalue,
-        "reason": test.reason,
-    }
+    numbers = {"test": name, "statistic": test.statistic, "df": test.df}
+    numbers |= {"df_resid": getattr(test, "df_resid", np.nan), "p_value": test.pvalue}
+    return {**numbers, "reason": test.reason}
 
 
 def _codes(names: Iterable[str]) -> list[str]:

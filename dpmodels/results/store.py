@@ -65,10 +65,8 @@ def saved_of(result: Any) -> Saved:
         "ledger": result.call.ledger,
         "reason": result.call.reason,
     }
-    arrays = {path[-1]: part_at(result.release, path) for path, _ in arrays_of(kind)}
-    return Saved(
-        FORMAT, facts, {name: values for name, values in arrays.items() if values is not None}
-    )
+    parts = ((path[-1], part_at(result.release, path)) for path, _ in arrays_of(kind))
+    return Saved(FORMAT, facts, {name: values for name, values in parts if values is not None})
 
 
 def result_bytes(result: Any) -> bytes:
@@ -147,10 +145,8 @@ def _plain(value: Plain) -> Plain:
             return [_plain(entry) for entry in value]
     if not is_dataclass(value):
         return value
-    plain = {
-        stored: _plain(getattr(value, name))
-        for stored, name in external_files.field_names(type(value)).items()
-    }
+    names = external_files.field_names(type(value))
+    plain = {stored: _plain(getattr(value, name)) for stored, name in names.items()}
     return [type(value).__name__, plain] if isinstance(value, _NAMED) else plain
 
 
@@ -236,10 +232,8 @@ def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
 
 def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Array]]) -> str:
     """Return the SHA-256 of a file's content: format, facts, and arrays as they are stored."""
-    shapes = {
-        name: (dims, values.dtype.str, values.shape) for name, (dims, values) in arrays.items()
-    }
-    head = json.dumps([version, text, sorted(shapes.items())])
+    shapes = sorted((name, (dims, x.dtype.str, x.shape)) for name, (dims, x) in arrays.items())
+    head = json.dumps([version, text, shapes])
     hasher = hashlib.sha256(head.encode())
     for name in sorted(arrays):
         hasher.update(np.ascontiguousarray(arrays[name][1]).data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -128,10 +129,8 @@ class SyntheticEstimates(Tabulated):
 
     def _intervals(self, level: float, *, full: bool) -> pd.DataFrame:
         if self.distributions:
-            probs = self.index.get_level_values("prob").unique()
-            ends = [
-                one.interval(prob, level, full=full) for one in self.distributions for prob in probs
-            ]
+            pairs = product(self.distributions, self.index.get_level_values("prob").unique())
+            ends = [of_group.interval(prob, level, full=full) for of_group, prob in pairs]
             return pd.DataFrame(ends, self.index, ["lower", "upper"])
         below, above = self.law.distances(float(ndtri((1 + level) / 2)), full=full)
         limits = {"lower": self.params - below, "upper": self.params + above}
@@ -190,11 +189,10 @@ def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstim
     response, last = _read(fit, sides.response)
     grid = grid_of(fit, [*places, *last])
     by_pairs = _scores(fit, terms, response) if family == "gaussian" else None
-    law = (
-        _joint(grid, terms, response, sides, family)
-        if by_pairs is None
-        else _pairwise(grid, terms, response, by_pairs, intercept=sides.intercept)
-    )
+    if by_pairs is None:
+        law = _joint(grid, terms, response, sides, family)
+    else:
+        law = _pairwise(grid, terms, response, by_pairs, intercept=sides.intercept)
     index = pd.Index([INTERCEPT] * sides.intercept + list(terms.names), name="term", dtype=object)
     title = "Linear model" if family == "gaussian" else f"Generalised linear model ({family})"
     # A model without products whose columns are in one clique needs no other assumption.
@@ -218,10 +216,8 @@ def _read(fit: SyntheticSource, design: Design) -> tuple[Design, list[int]]:
         places.extend(positions)
         return at_level
 
-    blocks = tuple(
-        replace(block, factors=tuple(map(read, block.factors))) for block in design.blocks
-    )
-    return replace(design, blocks=blocks), places
+    blocks = (replace(block, factors=tuple(map(read, block.factors))) for block in design.blocks)
+    return replace(design, blocks=tuple(blocks)), places
 
 
 def _coded(design: Design, columns: Mapping[str, Floats]) -> Floats:
@@ -334,9 +330,8 @@ def shares(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     group, n_groups, is_complete = _groups(grid, places)
     above = _indicators(group, n_groups)
     law = ratios(grid.table, above, np.repeat(is_complete[:, None] * 1.0, n_groups, axis=1))
-    return SyntheticEstimates(
-        fit, "Shares", parsed.text, _index(fit, places), law, grid.assumes, (0.0, 1.0)
-    )
+    facts = (parsed.text, _index(fit, places), law, grid.assumes, (0.0, 1.0))
+    return SyntheticEstimates(fit, "Shares", *facts)
 
 
 def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
@@ -353,11 +348,9 @@ def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     law = ratios(grid.table, below * np.nan_to_num(y)[:, None], below, by_rows)
     law = replace(law, noise=law.noise + values.covariance, values=values)
     title, text = f"Means of {number.code}", " ".join(formula.split())
-    ends = (number.lower, number.upper)
+    index, ends = _index(fit, places), (number.lower, number.upper)
     assumes = _assumed(grid.assumes, grid.assumes_tails)
-    return SyntheticEstimates(
-        fit, title, text, _index(fit, places), law, assumes, ends, date=number.date
-    )
+    return SyntheticEstimates(fit, title, text, index, law, assumes, ends, date=number.date)
 
 
 def quantiles(
@@ -369,9 +362,8 @@ def quantiles(
     if not levels:
         raise ArgumentError("probs=[]: expected numbers between 0 and 1, such as 0.5")
     grid, y, places, number, _ = _measured(fit, formula, "quantile()")
-    column = next(
-        (one for one in fit.columns if number.code in (one.category.code, one.name)), None
-    )
+    named = (one for one in fit.columns if number.code in (one.category.code, one.name))
+    column = next(named, None)
     if column is None or not column.edges:
         raise FormulaError(
             f"{shorten(number.code)!r} is not a number of the synthetic table; quantiles are of "
