@@ -177,15 +177,12 @@ def _cell(cell: str, kind: str) -> str:
 
 def _tails(section: layout.Section, column: int) -> list[int]:
     """Return how many halves of a digit each number lacks, from its point on, of the longest."""
-    matches = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
-    tails = [
-        None if match is None else 2 * len(match[1]) - match[1].count(".") for match in matches
-    ]
+    texts = [plain(row.cells[column]) for row in section.rows]
+    ends = [match and match[1] for match in map(_NUMBER.fullmatch, texts)]
+    tails = [None if end is None else 2 * len(end) - end.count(".") for end in ends]
     longest = max((tail for tail in tails if tail is not None), default=0)
     # Numbers in brackets below others are not aligned.
-    is_aligned = longest <= HALVES and not any(
-        _BELOW.fullmatch(plain(r.cells[column])) for r in section.rows
-    )
+    is_aligned = longest <= HALVES and not any(map(_BELOW.fullmatch, texts))
     return [longest - tail if is_aligned and tail is not None else 0 for tail in tails]
 
 

@@ -69,10 +69,8 @@ def _layouts(report: Report, line: int = WIDTH) -> dict[tuple[str, ...], Layout]
 
     Where one table needs a longer line, the labels of the others have it too.
     """
-    limits = (line, LIMIT)
-    layouts = {
-        section.columns: lay_out(report.alike(section), limits) for section in report.sections
-    }
+    alike = {section.columns: report.alike(section) for section in report.sections}
+    layouts = {columns: lay_out(tables, (line, LIMIT)) for columns, tables in alike.items()}
     widths = [layout.width(panel) for layout in layouts.values() for panel in layout.panels]
     longest = min(max(widths, default=0), LIMIT)
     return _layouts(report, longest) if longest > line else layouts
@@ -82,11 +80,9 @@ def _stamp(stamp: str | None, columns: int) -> list[str]:
     if stamp is None:
         return []
     lines = [f" {line} " for line in wrap(stamp, columns - 8)]
-    sides = [(columns - width(line)) // 2 for line in lines]
-    return [
-        "*" * side + line + "*" * (columns - side - width(line))
-        for side, line in zip(sides, lines, strict=True)
-    ]
+    spare = [columns - width(line) for line in lines]
+    stars = [("*" * (n // 2), "*" * (n - n // 2)) for n in spare]
+    return [line.join(pair) for line, pair in zip(lines, stars, strict=True)]
 
 
 def _shares_line(section: Section, layout: Layout) -> bool:

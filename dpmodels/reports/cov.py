@@ -44,13 +44,19 @@ def cov_report(fit: CovResult) -> Report:
     titles = ("Covariances", "Correlations")
     if not fit.call.center:
         titles = ("Second moments", "Correlations about 0")
+    correlations, weak = fit.cor.to_numpy().copy(), fit.weak.to_numpy()
+    is_weak = (weak[:, None] | weak) & ~np.eye(len(weak), dtype=bool)
+    correlations[is_weak] = np.nan
+    # Three decimals at most, and an exact diagonal.
+    noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
+    np.fill_diagonal(noise, 0.0)
     return Report(
         title=f"Private {what} matrix",
         facts=_facts(fit),
         sections=(
             _variables(fit),
             _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
-            _triangle(fit, titles[1], _reported_correlations(fit), _cor_noise(fit)),
+            _triangle(fit, titles[1], correlations, noise),
         ),
         notes=(
             *few_complete(fit.release, fit.ncomplete, fit.release.noise.count),
@@ -63,14 +69,11 @@ def cov_report(fit: CovResult) -> Report:
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
     complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     opened = moments_header(fit.call, fit.release, complete)
-    return (*opened, ("Denoised", _denoised(fit)))
-
-
-def _denoised(fit: CovResult) -> str:
-    if fit.call.denoise is None:
-        return "no"
-    by_rule = fit.lawful and fit.release.estimate is None
-    return f'by the rule "{fit.call.denoise}"' if by_rule else "by the mechanism"
+    denoised = "no"
+    if fit.call.denoise is not None:
+        by_rule = fit.lawful and fit.release.estimate is None
+        denoised = f'by the rule "{fit.call.denoise}"' if by_rule else "by the mechanism"
+    return (*opened, ("Denoised", denoised))
 
 
 def _variables(fit: CovResult) -> Section:
@@ -93,10 +96,8 @@ def _variables(fit: CovResult) -> Section:
 
 def _labels(fit: CovResult) -> list[str]:
     """Return names with the numbers that head matrices, weak columns marked."""
-    return [
-        f"{number}. {name}{' *' if poor else ''}"
-        for number, (name, poor) in enumerate(zip(fit.call.names, fit.weak, strict=True), 1)
-    ]
+    marked = zip(fit.call.names, fit.weak.to_numpy(), strict=True)
+    return [f"{number}. {name}{' *' * bool(poor)}" for number, (name, poor) in enumerate(marked, 1)]
 
 
 def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Section:
@@ -107,20 +108,6 @@ def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Sect
         for i, name in enumerate(_labels(fit)[:size])
     ]
     return Section(title, tuple(map(str, range(1, size + 1))), tuple(rows))
-
-
-def _reported_correlations(fit: CovResult) -> Floats:
-    cor = fit.cor.to_numpy().copy()
-    weak = fit.weak.to_numpy()
-    cor[(weak[:, None] | weak) & ~np.eye(len(cor), dtype=bool)] = np.nan
-    return cor
-
-
-def _cor_noise(fit: CovResult) -> Floats:
-    """Return noise that limits correlations to three decimals, and keeps the diagonal exact."""
-    noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
-    np.fill_diagonal(noise, 0.0)
-    return noise
 
 
 def _printed(values: Floats, noise: Floats, sizes: Floats | None = None) -> tuple[str, ...]:
@@ -147,10 +134,8 @@ def _weak_note(fit: CovResult) -> tuple[str, ...]:
 def _notes(fit: CovResult) -> list[str]:
     n_columns = len(fit.call.names)
     hidden = omitted(SHOWN_COLUMNS, n_columns, "columns of the matrices", "cov, cor and tidy()")
-    notes = [*_weak_note(fit), *hidden, *_noise_notes(fit)]
-    if fit.call.unit_rows:
-        notes += Rank.TARGET("Each row was divided by its norm, so columns have no units.")
-    return notes
+    unit = Rank.TARGET("Each row was divided by its norm, so columns have no units.")
+    return [*_weak_note(fit), *hidden, *_noise_notes(fit), *unit * fit.call.unit_rows]
 
 
 def _noise_notes(fit: CovResult) -> tuple[str, ...]:
@@ -235,14 +220,10 @@ def _correlations(fit: CCAResult) -> Section:
 
 def _loadings(fit: CCAResult, title: str, table: DataArray, selected: np.ndarray) -> Section:
     names = [str(name) for name in table["variable"].to_numpy()[:SHOWN_VARIABLES]]
-    rows = [
-        Row(
-            name,
-            tuple(f"{value + 0.0:.2f}" for value in line[selected]),
-            about=about(fit.call, name),
-        )
-        for name, line in zip(names, table.to_numpy(), strict=False)
-    ]
+    rows = []
+    for name, line in zip(names, table.to_numpy(), strict=False):
+        cells = tuple(f"{value + 0.0:.2f}" for value in line[selected])
+        rows.append(Row(name, cells, about=about(fit.call, name)))
     return Section(title, tuple(fit.names[at] for at in selected), tuple(rows))
 
 

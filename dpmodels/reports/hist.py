@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -176,14 +177,9 @@ def _rounded(row: dict[object, float]) -> tuple[str, ...]:
 def _exact(row: dict[object, object]) -> tuple[str, ...]:
     """Print a quantile among whole numbers or days."""
     texts = {name: _value(value) for name, value in row.items()}
-    noise, population = (
-        LOST if LOST in (low, high) else f"[{low}, {high}]"
-        for low, high in (
-            (texts["noise_low"], texts["noise_high"]),
-            (texts["conf_low"], texts["conf_high"]),
-        )
-    )
-    return texts["estimate"], noise, population
+    ends = [(texts[f"{kind}_low"], texts[f"{kind}_high"]) for kind in ("noise", "conf")]
+    intervals = (LOST if LOST in pair else f"[{', '.join(pair)}]" for pair in ends)
+    return (texts["estimate"], *intervals)
 
 
 def _value(value: object) -> str:
@@ -238,9 +234,7 @@ def plane_report(fit: PlaneResult) -> Report:
     return Report(
         title="Private histogram of two numbers",
         facts=(*described_header(fit.call, fit.release, complete), *_plane_noise(fit, runs)),
-        sections=tuple(
-            _section(fit, runs, place, name) for place, name in enumerate(names[:SHOWN])
-        ),
+        sections=tuple(_section(fit, runs, *group) for group in enumerate(names[:SHOWN])),
         notes=(
             *omitted(SHOWN, len(names), "groups", "counts and tidy()"),
             *_notes(fit, runs),
@@ -326,11 +320,9 @@ def protected(fit: SeriesResult) -> str:
         return "one person, as one event"
     if adjacency.person is not None:
         return f"one person, at most {count(adjacency.places)} events"
-    return (
-        "one event (a row)"
-        if adjacency.places == 1
-        else f"any {count(adjacency.places)} events (rows)"
-    )
+    if adjacency.places == 1:
+        return "one event (a row)"
+    return f"any {count(adjacency.places)} events (rows)"
 
 
 def _series_section(fit: SeriesResult, place: int) -> Section:
@@ -340,15 +332,13 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
     stops = np.append(np.arange(width, size, width), size)
     starts = np.append(0, stops[:-1])
     group = slice(place * len(stops), (place + 1) * len(stops))
-    inside, totals = (fit._summed(first, stops, 0.95)[group] for first in (starts, 0 * starts))
+    inside, totals = (
+        fit._summed(first, stops, 0.95)[group].to_dict("records") for first in (starts, 0 * starts)
+    )
+    names = map(partial(_period, fit), starts.tolist(), stops.tolist())
     rows = tuple(
-        Row(_period(fit, *run), (*_cells(row), *_cells(total_row)))
-        for run, row, total_row in zip(
-            zip(starts.tolist(), stops.tolist(), strict=True),
-            inside.to_dict("records"),
-            totals.to_dict("records"),
-            strict=True,
-        )
+        Row(name, (*_cells(row), *_cells(total_row)))
+        for name, row, total_row in zip(names, inside, totals, strict=True)
     )
     label = fit._facts.groups.labels[place] if fit._facts.groups.factors else fit._facts.factors[-1]
     what = counted_as(fit.release.adjacency).capitalize()
@@ -467,25 +457,15 @@ def _curve(name: str, curve: Curve) -> Section:
     positions = np.append(np.arange(width - 1, curve.end - 1, width), curve.end - 1)
     since = np.diff(np.append(0, np.cumsum(table["n_event"])[positions]))
     digits = 4 if table["std_error"].min() < 1e-3 else 3
-    rows = tuple(
-        Row(
-            f"{row['time']:,.6g}",
-            (
-                count(row["n_risk"]),
-                count(events),
-                f"{row['estimate']:.{digits}f}",
-                _interval(row["noise_low"], row["noise_high"], digits),
-                _interval(row["conf_low"], row["conf_high"], digits),
-            ),
-        )
-        for events, row in zip(since, table.iloc[positions].to_dict("records"), strict=True)
-    )
+    rows = []
+    for events, row in zip(since, table.iloc[positions].to_dict("records"), strict=True):
+        names = ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
+        share, *ends = (f"{row[name]:.{digits}f}" for name in names)
+        intervals = (f"[{ends[0]}, {ends[1]}]", f"[{ends[2]}, {ends[3]}]")
+        cells = (count(row["n_risk"]), count(events), share, *intervals)
+        rows.append(Row(f"{row['time']:,.6g}", cells))
     heads = ("at risk", "events", "survival", "95% noise int.", "95% conf. int.")
-    return Section(name, heads, rows)
-
-
-def _interval(low: float, high: float, digits: int) -> str:
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+    return Section(name, heads, tuple(rows))
 
 
 def _ends(fit: SurvfitResult) -> tuple[str, ...]:
@@ -493,11 +473,8 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
     curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
     lost = [name for name, curve in curves if not curve.end]
     notes = [f"Curves not reported, as {why}: {shorten(', '.join(lost), 200)}."] if lost else []
-    ends = [
-        f"{name} at {curve.identified_times[-1]:,.6g}"
-        for name, curve in curves
-        if 0 < curve.end < len(curve.times)
-    ]
+    early = [(name, curve) for name, curve in curves if 0 < curve.end < len(curve.times)]
+    ends = [f"{name} at {curve.identified_times[-1]:,.6g}" for name, curve in early]
     if ends and fit.strata:
         notes.append(f"Curves end early ({shorten(', '.join(ends), 200)}): beyond, {why}.")
     elif ends:
@@ -529,15 +506,15 @@ def _survfit_notes(fit: SurvfitResult) -> list[str]:
     notes = []
     if any(curve.end > SHOWN_POINTS for curve in fit.counted.curves):
         notes.append("Events are those since the line before; for all times use tidy().")
+    convention = "Each interval holds one value: the product-limit estimate itself."
     if fit.counted.halved.any():
-        notes.append(
+        convention = (
             "Actuarial: half of those censored in an interval count as at risk in it; intervals "
             "hold for any order of times within it."
         )
-    else:
-        notes.append("Each interval holds one value: the product-limit estimate itself.")
     return [
         *notes,
+        convention,
         "Noise intervals are for the curve of these rows, confidence intervals for the "
         "population's, pointwise.",
         *Rank.DETAIL("Survival is computed from consistent integer counts."),

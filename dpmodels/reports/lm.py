@@ -56,7 +56,9 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     weighted = fit.model.weights
     complete = "not counted (weights)"
     if fit.release.units is not None:
-        complete = f"rows of weight {_weight(fit)}"
+        cap = fit.release.units.cap
+        weight, noise = count(max(cap * fit.linear.weight, 0.0)), cap * fit.release.noise.count
+        complete = f"rows of weight {weight} (noise sd {signif(noise, 2)})"
     elif not weighted:
         complete = complete_text(
             fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
@@ -69,6 +71,8 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     model = f"WLS, weights {weighted}" if weighted else "OLS"
     freedom = "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
     n_slopes = sum(str(name) != INTERCEPT for name in fit.params.index)
+    sizes = ((code, len(fit.terms[code]) + 1) for code in fit.model.fixed)
+    fixed = ", ".join(f"{code} ({size:,} levels)" for code, size in sizes)
     of = "all slopes" if slopes == n_slopes else f"{slopes:.0f} of {n_slopes} slopes"
     return (
         ("Dep. variable", fit.call.names[-1]),
@@ -79,23 +83,10 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Wald chi2", f"{signif(statistic, 4)} ({of} 0)" if tested else "-"),
         ("Df", f"{slopes:.0f} model, {freedom} residuals"),
         ("Prob (chi2)", pvalue(chance) if tested else "-"),
-        *_fixed_effects(fit),
+        *((("Fixed effects", fixed),) if fixed else ()),
         *_covariance_type(fit),
         *shared,
     )
-
-
-def _weight(fit: LMResult) -> str:
-    release = fit.release
-    cap = 1.0 if release.units is None else release.units.cap
-    noise = signif(cap * release.noise.count, 2)
-    return f"{count(max(cap * fit.linear.weight, 0.0))} (noise sd {noise})"
-
-
-def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
-    sizes = [(code, len(fit.terms[code]) + 1) for code in fit.model.fixed]
-    text = ", ".join(f"{code} ({size:,} levels)" for code, size in sizes)
-    return (("Fixed effects", text),) if sizes else ()
 
 
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
@@ -155,15 +146,12 @@ def _noise(fit: LMResult) -> Section:
     ends = fit.noise_int()
     sds = fit.bse_noise.to_numpy().tolist()
     shares = _shares(fit)
-    rows = [
-        Row(
-            name,
-            (signif(sd, 2), share, interval(low, high)) if math.isfinite(sd) else (UNKNOWN, "", ""),
-        )
-        for name, sd, share, (low, high) in zip(
-            map(str, fit.params.index[:SHOWN]), sds, shares, ends.to_numpy().tolist(), strict=False
-        )
-    ]
+    names, rows = map(str, fit.params.index[:SHOWN]), []
+    for name, sd, share, pair in zip(names, sds, shares, ends.to_numpy().tolist(), strict=False):
+        cells = (UNKNOWN, "", "")
+        if math.isfinite(sd):
+            cells = (signif(sd, 2), share, interval(*pair))
+        rows.append(Row(name, cells))
     heads = ("noise sd", "share of variance", "95% noise interval")
     return Section("Privacy noise", heads, tuple(rows))
 
@@ -265,11 +253,7 @@ def _variances(fit: LMResult) -> str:
 
 def _unidentified(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
-    lost = [
-        str(name)
-        for name, is_identified in zip(fit.params.index, identified.tolist(), strict=True)
-        if not is_identified
-    ]
+    lost = [str(name) for name in fit.params.index[~identified]]
     if not identified.any():
         note = (
             "No coefficient is identified at this budget: use a larger eps, more rows, fewer terms "
@@ -312,14 +296,12 @@ def _score_tested(fit: LMResult) -> list[str]:
         ratio = (fit.params / fit.bse).to_numpy()
         off = np.abs(fit.tvalues.to_numpy() - ratio) > 0.02 * np.maximum(np.abs(ratio), 0.5)
     off &= fit.identified.to_numpy()
-    names = map(str, fit.params.index)
-    return [name for name, differs in zip(names, off.tolist(), strict=True) if differs]
+    return [str(name) for name in fit.params.index[off]]
 
 
 def _listed(names: list[str]) -> str:
-    return (
-        ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
-    )
+    more = f" and {len(names) - 5} more" * (len(names) > 6)
+    return ", ".join(names[:5] if more else names) + more
 
 
 def _weakest(fit: LMResult) -> str:
@@ -336,6 +318,8 @@ def _weakest(fit: LMResult) -> str:
 
 # Most terms, and penalties besides that of the noise, in a printed table: choices.
 SHOWN_LINES, STEPS = 60, 4
+# Errors of a path, by whether the sampling error is known.
+_ERRORS = {True: "std err", False: "noise sd"}
 
 
 @report_of.register
@@ -383,13 +367,9 @@ def _path_coefficients(path: PathResult) -> Section:
         cells = (*(_cell(value, sd) for value in line), last)
         rows.append(Row(name, cells, about=about(fit.call, name)))
     marked = [("noise " * (at == path.noise_lambda) + signif(at, 2)) for at in penalties.tolist()]
-    heads = (*marked, _error(path))
+    heads = (*marked, _ERRORS[fit.sampled])
     above = (*("penalty",) * len(penalties), "")
     return Section("Coefficients", heads, tuple(rows), above)
-
-
-def _error(path: PathResult) -> str:
-    return "std err" if path.linear.sampled else "noise sd"
 
 
 def _cell(value: float, sd: float) -> str:
@@ -406,7 +386,7 @@ def _path_notes(path: PathResult) -> list[str]:
         *omitted(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
         f"Minimises RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the "
         "constant has no penalty.",
-        *Rank.DETAIL(f"{_error(path)}: of the coefficient without penalty."),
+        *Rank.DETAIL(f"{_ERRORS[fit.sampled]}: of the coefficient without penalty."),
     ]
     if not standardised.has_variance.all():
         wide = path.scaled_by[path.scaled_by != "sd"].index.tolist()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 
 from dpmodels.dates import text_of_day
 from dpmodels.inference.screening_tests import NAMES
-from dpmodels.privacy import ZCDP, ApproxDP, Event, total_eps, total_rho
+from dpmodels.privacy import ZCDP, ApproxDP, total_eps, total_rho
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
@@ -36,7 +37,9 @@ def select_report(fit: SelectResult) -> Report:
     what = counted_as(release.adjacency)
     bought = release.values is not None
     valued = (("Values", f"{100 * fit.share:.3g}% of the budget"),) if bought else ()
-    complete = () if fit.score == COUNT else (("Complete", _complete(fit, what)),)
+    limit = math.inf if release.rows is None else release.rows
+    n_complete = count(min(max(release.count or 0.0, 0.0), limit))
+    complete = () if fit.score == COUNT else (("Complete", f"{n_complete} {what}, noisy"),)
     return Report(
         title="Private selection",
         facts=(
@@ -61,12 +64,6 @@ def _scale(fit: SelectResult, what: str) -> str:
     return signif(release.scale / (math.sqrt(alike) if fit.score == "z" else rows), 2)
 
 
-def _complete(fit: SelectResult, what: str) -> str:
-    release = fit.release
-    limit = math.inf if release.rows is None else release.rows
-    return f"{count(min(max(release.count or 0.0, 0.0), limit))} {what}, noisy"
-
-
 def _section(fit: SelectResult, what: str, name: str) -> Section:
     names = joined(fit.index)[:SHOWN_GROUPS]
     labels = [f"{place}. {candidate}" for place, candidate in enumerate(names, start=1)]
@@ -75,34 +72,23 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
     if fit.release.values is None:
         return Section(name, (), tuple(Row(label, ()) for label in labels))
     columns = fit.tidy()[["estimate", "noise_sd", "noise_low", "noise_high", "above_next"]]
-    rows, sums = [], _cumulative(fit)
-    for label, line, total in zip(labels, columns.itertuples(index=False), sums, strict=False):
+    rows = []
+    for label, line in zip(labels, columns.itertuples(index=False), strict=False):
         value, sd, low, high, above = line
-        rows.append(Row(label, (*_printed(fit, value, sd, low, high), _chance(above), *total)))
+        cells = (signif_uncertain(value, sd), signif(sd, 2), interval(low, high))
+        if math.isnan(value):
+            cells = (LOST, LOST, LOST)
+        elif fit.score == COUNT:
+            cells = (count(value), cells[1], f"[{count(low)}, {count(high)}]")
+        rows.append(Row(label, (*cells, _chance(above))))
+    if fit.score == GAIN:
+        sums = fit.cumulative().itertuples(index=False)
+        totals = (LOST if math.isnan(x) else signif_uncertain(x, sd) for x, sd in sums)
+        pairs = zip(rows, totals, strict=False)
+        rows = [replace(row, cells=(*row.cells, total)) for row, total in pairs]
     first = what.capitalize() if fit.score == COUNT else fit.score.capitalize()
     head = (first, "Noise sd", "95% noise int.", "Pr(above next)")
     return Section(name, (*head, "R2 so far") if fit.score == GAIN else head, tuple(rows))
-
-
-def _cumulative(fit: SelectResult) -> list[tuple[str, ...]]:
-    """Print R² of the fit so far to the digits that its noise leaves, for gains."""
-    if fit.score != GAIN:
-        return [()] * len(fit.index)
-    return [
-        (LOST,) if math.isnan(value) else (signif_uncertain(value, sd),)
-        for value, sd in fit.cumulative().itertuples(index=False)
-    ]
-
-
-def _printed(
-    fit: SelectResult, value: float, sd: float, low: float, high: float
-) -> tuple[str, str, str]:
-    """Print a value to the digits that its noise leaves, its noise and its interval."""
-    if math.isnan(value):
-        return LOST, LOST, LOST
-    if fit.score == COUNT:
-        return count(value), signif(sd, 2), f"[{count(low)}, {count(high)}]"
-    return signif_uncertain(value, sd), signif(sd, 2), interval(low, high)
 
 
 def _chance(probability: float) -> str:
@@ -225,21 +211,18 @@ def _spent(fit: FDRResult) -> str:
     events = fit.release.events
     if not fit.release.choice:
         return "Budget: all for values."
-    parts = (("choice", events[:1]), ("values", events[1:]))
-    costs = ", ".join(f"{what} {_price(fit, part_events)}" for what, part_events in parts)
-    return f"Budget: {costs}, each alone."
-
-
-def _price(fit: FDRResult, events: tuple[Event, ...]) -> str:
-    guarantee = fit.release.guarantee
-    if isinstance(guarantee, ZCDP):
-        return f"rho = {signif(total_rho(events), 3)}"
-    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
-    return f"eps = {signif(total_eps(events, delta), 3)}"
+    guarantee, costs = fit.release.guarantee, []
+    for what, of_part in (("choice", events[:1]), ("values", events[1:])):
+        cost = f"rho = {signif(total_rho(of_part), 3)}"
+        if not isinstance(guarantee, ZCDP):
+            delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
+            cost = f"eps = {signif(total_eps(of_part, delta), 3)}"
+        costs.append(f"{what} {cost}")
+    return f"Budget: {', '.join(costs)}, each alone."
 
 
 def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
-    left = fit.hypotheses - len(fit.names)
+    left, lost = fit.hypotheses - len(fit.names), int(fit.params.isna().sum())
     unseen = Rank.IDENTIFIED(
         f"Hypotheses not among the {count(len(fit.names))} were not examined: {count(left)} have a "
         "p-value of 1."
@@ -262,7 +245,11 @@ def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
     return (
         *omitted(n_shown, len(fit.names), "columns", "tidy()"),
         *unseen * bool(left),
-        *_lost_note(fit),
+        *Rank.IDENTIFIED(
+            f"A dash, for {count(lost)}: the variance of the column, or of the response, is lost "
+            "in noise."
+        )
+        * (lost > 0),
         bounds[fit.discoveries.method],
         *_of_p_values(fit),
         *Rank.DETAIL("Values have fresh noise, without selection bias.", _spent(fit)),
@@ -288,14 +275,6 @@ def _of_p_values(fit: FDRResult) -> tuple[str, ...]:
         "p-values test independence of column and response, and account for the noise: none is "
         f"below {_small(fit.least)}.",
     )
-
-
-def _lost_note(fit: FDRResult) -> tuple[str, ...]:
-    lost = int(fit.params.isna().sum())
-    return Rank.IDENTIFIED(
-        f"A dash, for {count(lost)}: the variance of the column, or of the response, is lost in "
-        "noise."
-    ) * (lost > 0)
 
 
 @report_of.register
@@ -391,15 +370,13 @@ def levels_report(fit: LevelsResult) -> Report:
     """Lay out levels with their noisy counts as tables of strings, one per variable."""
     release = fit.release
     table, what = fit.tidy(), counted_as(release.adjacency)
+    scale = signif(release.scale / fit.unit, 2)
     return Report(
         title="Private levels",
         facts=(
             *opening(fit.call, release),
             *shared_facts(release),
-            (
-                "Cell noise",
-                f"scale {signif(release.scale / fit.unit, 2)}, at most {_threshold(fit)}",
-            ),
+            ("Cell noise", f"scale {scale}, at most {_threshold(fit)}"),
             ("Found", f"95% of levels with {count(fit.found_with())} {what}"),
         ),
         sections=tuple(

@@ -344,14 +344,14 @@ class StatesResult(CountedResult):
             for s in stays.tolist()
         ]
         levels = {str(name): float(scale) for name, scale in self.scales["scale"].items()}
-        used = levels.pop("quilt")
+        scale = levels.pop("quilt")
         return scales(
             stays,
             np.array([2 * guarantee.active(self.steps).scale for guarantee in guarantees]),
             levels,
             ("probability to stay, of symmetric chains", "noise scale of a count, in times"),
             within=self.chain.stay,
-            mark=("this release", used),
+            mark=("this release", scale),
             **self._picture(ax, caption),
         )
 

@@ -167,8 +167,8 @@ class ByLevel:
         def less(
             first: Floats | float, second: Floats | float, width: Floats | float = 1.0
         ) -> Shares:
-            moved = ({**columns, name: end + 0 * at} for end in (first, second))
-            ends = [self._shares(model.rows(rows)) for rows in moved]
+            at_ends = ({**columns, name: end + 0 * at} for end in (first, second))
+            ends = [self._shares(model.rows(rows)) for rows in at_ends]
             by = np.reshape(width, (-1, 1))
             shares, slopes = ((one - other).T / by.T for one, other in zip(*ends, strict=True))
             return shares.mean(axis=-1), slopes.mean(axis=-1).T
