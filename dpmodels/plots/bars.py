@@ -17,6 +17,7 @@ from dpmodels.plots.style import (
     PALE,
     SERIES,
     VERMILION,
+    Keywords,
     axes_or_new,
     between,
     error_bars,
@@ -75,7 +76,9 @@ def bars(
         _panel(ax, panel, positions, colours)
         ax.set_yticks(positions, short_names(labels) if ax is panel_axes[0] else [""] * len(labels))
         literal(ax.get_yticklabels())
-        finished(ax, _panel_text(panel, labels), {"stamp": stamp, "caption": caption})
+        values, errors = (np.asarray(x, dtype=np.float64) for x in (panel.values, panel.errors))
+        text = listed(labels, map(between, values, values - errors, values + errors))
+        finished(ax, f"Bars, {panel.title}: {text}", {"stamp": stamp, "caption": caption})
     return panel_axes
 
 
@@ -99,31 +102,22 @@ def _axes(n_panels: int, n_bars: int, axes: Sequence[Axes] | None) -> tuple[Axes
     return tuple(axes_or_new(ax, (0, 0)) for ax in axes)
 
 
-def _panel_text(panel: Panel, labels: Sequence[str]) -> str:
-    values, errors = (np.asarray(array, dtype=np.float64) for array in (panel.values, panel.errors))
-    intervals = map(between, values, values - errors, values + errors)
-    return f"Bars, {panel.title}: {listed(labels, intervals)}"
-
-
 def _panel(ax: Axes, panel: Panel, positions: Floats, colours: list[str]) -> None:
     values = np.asarray(panel.values, dtype=np.float64)
     errors = np.nan_to_num(np.asarray(panel.errors, dtype=np.float64))
     drawable = np.isfinite(values) & (values > 0 if panel.log else values >= 0)
+    start = 0.0
     if panel.log:
         ax.set_xscale("log")
-    start = _start(values[drawable], log=panel.log)
+        # A third of the smallest value.
+        start = float(np.min(values[drawable])) / 3 if drawable.any() else 0.1
     marks = np.asarray([] if panel.marks is None else panel.marks, dtype=np.float64)
     upper_ends = np.concatenate([values[drawable] + errors[drawable], marks[np.isfinite(marks)]])
-    ax.set_xlim(start, _end(upper_ends, start, log=panel.log))
-    ax.plot(
-        marks,
-        positions[: len(marks)],
-        "|",
-        color=VERMILION,
-        markersize=9,
-        markeredgewidth=2,
-        zorder=3,
-    )
+    largest = float(np.max(upper_ends, initial=0.0))
+    end = max(1.05 * largest, 1e-12)
+    ax.set_xlim(start, 1.5 * max(largest, 3 * start) if panel.log else end)
+    (lines,) = ax.plot(marks, positions[: len(marks)], "|", color=VERMILION, zorder=3)
+    lines.set(markersize=9, markeredgewidth=2)
     ax.barh(
         positions[drawable],
         values[drawable] - start,
@@ -136,31 +130,6 @@ def _panel(ax: Axes, panel: Panel, positions: Floats, colours: list[str]) -> Non
     ax.set_ylim(len(positions) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(panel.title, parse_math=False)
-
-
-def _start(values: Floats, *, log: bool) -> float:
-    """Zero, or a third of the smallest value on a logarithmic axis."""
-    return float(np.min(values, initial=np.inf)) / 3 if log and values.size else 0.1 * log
-
-
-def _end(values: Floats, start: float, *, log: bool) -> float:
-    largest = float(np.max(values, initial=0.0))
-    return max(largest, 3 * start) * 1.5 if log else max(1.05 * largest, 1e-12)
-
-
-def _as_bars(ax: Axes, breaks: Floats, heights: Floats, interval_lengths: Floats) -> None:
-    widths = np.diff(breaks)
-    ax.bar(breaks[:-1], heights, widths, align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
-    error_bars(ax, breaks[:-1] + widths / 2, heights, yerr=interval_lengths)
-
-
-def _as_steps(ax: Axes, breaks: Floats, heights: Floats, interval_lengths: Floats) -> None:
-    low, high = (
-        np.append(edges, edges[-1])
-        for edges in (heights - interval_lengths[0], heights + interval_lengths[1])
-    )
-    ax.fill_between(breaks, low, high, step="post", color=GREY, alpha=0.5, linewidth=0)
-    ax.stairs(heights, breaks, color=BLUE, linewidth=1.2)
 
 
 def hist(
@@ -187,7 +156,15 @@ def hist(
     # A count clipped at 0 may lie outside the interval of the unbiased one.
     interval_lengths = np.maximum(np.vstack([counts - bars[:, 0], bars[:, 1] - counts]), 0.0) / unit
     is_dense = len(counts) > SEPARATE
-    (_as_steps if is_dense else _as_bars)(ax, breaks, heights, interval_lengths)
+    if is_dense:
+        ends = (heights - interval_lengths[0], heights + interval_lengths[1])
+        low, high = (np.append(edges, edges[-1]) for edges in ends)
+        ax.fill_between(breaks, low, high, step="post", color=GREY, alpha=0.5, linewidth=0)
+        ax.stairs(heights, breaks, color=BLUE, linewidth=1.2)
+    else:
+        look: Keywords = {"color": BLUE, "edgecolor": "white", "linewidth": 0.6}
+        ax.bar(breaks[:-1], heights, widths, align="edge", **look)
+        error_bars(ax, breaks[:-1] + widths / 2, heights, yerr=interval_lengths)
     ax.set_ylim(bottom=0)
     mark = Line2D([], [], color=INK, marker="|", linestyle="", label="noise interval")
     legend_above(ax, [Patch(color=GREY, alpha=0.5, label="noise band") if is_dense else mark])
@@ -261,15 +238,12 @@ def ratios(
 
     ax.axvline(at, color=PALE, linewidth=6.0, zorder=0)
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
-    for index, (name, points) in enumerate(
-        zip(short_names(list(lines)), lines.values(), strict=True)
-    ):
+    names = short_names(list(lines))
+    for index, points in enumerate(lines.values()):
         finite = np.isfinite(points).all(axis=1)
         colour = _COLOURS[index] if index < len(_COLOURS) else GREY
-        mark = _MARKS[index % len(_MARKS)]
-        ax.plot(
-            *points[finite].T, color=colour, linewidth=1.3, marker=mark, markersize=4, label=name
-        )
+        (line,) = ax.plot(*points[finite].T, color=colour, linewidth=1.3, label=names[index])
+        line.set(marker=_MARKS[index % len(_MARKS)], markersize=4)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ticks = np.unique(np.concatenate([points[:, 0] for points in lines.values()]))
@@ -283,6 +257,5 @@ def ratios(
     legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     literal(legend.get_texts())
     last_values = listed(list(lines), (number(points[-1, 1]) for points in lines.values()))
-    return finished(
-        ax, alt=f"Lines, {labels[1]} by {labels[0]}. At the last of them: {last_values}"
-    )
+    alt = f"Lines, {labels[1]} by {labels[0]}. At the last of them: {last_values}"
+    return finished(ax, alt)

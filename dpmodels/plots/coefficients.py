@@ -20,6 +20,7 @@ from dpmodels.plots.style import (
     MUTED,
     SERIES,
     VERMILION,
+    Keywords,
     axes_or_new,
     between,
     error_bars,
@@ -78,20 +79,15 @@ def coefficients(
     label of unidentified coefficients, `across` that of the axis of names.
     """
     for model in models:
-        if (
-            not model.values.shape
-            == (len(labels),)
-            == model.noise.shape[:1]
-            == model.confidence.shape[:1]
-        ):
+        sizes = (model.values.shape, model.noise.shape[:1], model.confidence.shape[:1])
+        if set(sizes) != {(len(labels),)}:
             raise ArgumentError(f"{model.values.shape} coefficients for {len(labels)} labels")
     is_single = len(models) == 1
     row_inches = 0.3 if is_single else 0.12 + 0.17 * len(models)
     rows = _rows(labels, grouped=1.3 + row_inches * 2 * len(labels) <= _TALLEST)
-    wider = _INCHES * max(max(map(len, rows.names)) - _USUAL_TERM, 0)
-    ax = axes_or_new(
-        picture.get("ax"), (6.0 + wider, min(1.3 + row_inches * len(rows.names), _TALLEST))
-    )
+    width = 6.0 + _INCHES * max(max(map(len, rows.names)) - _USUAL_TERM, 0)
+    height = min(1.3 + row_inches * len(rows.names), _TALLEST)
+    ax = axes_or_new(picture.get("ax"), (width, height))
     left, right = _limits(models, at)
     if ratio:
         ax.set_xscale("log")
@@ -157,15 +153,12 @@ def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float
     """Return axis limits: all points, and all intervals but extremely long ones."""
     models_and_masks = [(model, _identified(model)) for model in models]
     line = [] if at is None else [at]
-    points = np.concatenate(
-        [line, *(model.values[identified] for model, identified in models_and_masks)]
-    )
-    offsets = np.concatenate(
-        [
-            np.hstack([model.noise, model.confidence])[identified] - model.values[identified, None]
-            for model, identified in models_and_masks
-        ]
-    )
+    parts, offset_parts = [np.array(line)], []
+    for model, identified in models_and_masks:
+        ends, values = np.hstack([model.noise, model.confidence]), model.values[identified]
+        parts.append(values)
+        offset_parts.append(ends[identified] - values[:, None])
+    points, offsets = np.concatenate(parts), np.concatenate(offset_parts)
     offsets[~np.isfinite(offsets)] = 0.0
     longest = np.sort(np.abs(offsets).max(axis=1))
     longest_drawn = FAR * float(longest[len(offsets) // 2]) if len(offsets) else 0.0
@@ -191,32 +184,23 @@ def _model(
     left, right = ax.get_xlim()
     thin, thick = (1.3, 6.0) if number is None else (1.0, 4.0)
     line = INK if number is None else colour
-    for interval, linewidth, shade in (
-        (model.confidence, thin, line),
-        (model.noise, thick, colour),
+    for interval, linewidth, shade, alpha, zorder in (
+        (model.confidence, thin, line, 1.0, 2.1),
+        (model.noise, thick, colour, 0.45, 2.0),
     ):
         closed = identified & np.isfinite(interval).all(axis=1)
         low, up = np.clip(transform(interval[closed]), left, right).T
         segments = ax.hlines(positions[closed], low, up, color=shade, linewidth=linewidth)
-        segments.set(
-            alpha=1.0 if linewidth == thin else 0.45, zorder=2.1 if linewidth == thin else 2.0
-        )
+        segments.set(alpha=alpha, zorder=zorder)
         if linewidth == thin:
             _ends(ax, (low, up), positions[closed], shade)
     if not identified.any():
         return
     mark = "|" if number is None else _MARKS[number % len(_MARKS)]
-    size, edge = (11, 1.8) if number is None else (5, 0.8)
-    ax.plot(
-        transform(model.values[identified]),
-        positions[identified],
-        mark,
-        color=INK if number is None else colour,
-        markersize=size,
-        markeredgewidth=edge,
-        markeredgecolor=INK if number is None else "white",
-        zorder=4,
-    )
+    size, width, edge = (11, 1.8, INK) if number is None else (5, 0.8, "white")
+    values = transform(model.values[identified])
+    (points,) = ax.plot(values, positions[identified], mark, color=line, markersize=size, zorder=4)
+    points.set(markeredgewidth=width, markeredgecolor=edge)
 
 
 def _label_unidentified(
@@ -226,9 +210,8 @@ def _label_unidentified(
     for position in positions[~_identified(model) & (is_single | ~np.isnan(model.values))]:
         middle = (0.5, position)
         annotation = ax.annotate(lost, middle, xycoords=("axes fraction", "data"), ha="center")
-        annotation.set(
-            color=MUTED, fontsize=FONT - 2 * (not is_single), fontstyle="italic", va="center"
-        )
+        size = FONT - 2 * (not is_single)
+        annotation.set(color=MUTED, fontsize=size, fontstyle="italic", va="center")
         annotation.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
         annotation.set_zorder(1.5)
 
@@ -239,10 +222,8 @@ def _ends(ax: Axes, endpoints: tuple[Floats, Floats], positions: Floats, colour:
         outside = coordinates == limit
         for mask, mark in ((~outside, "|"), (outside, arrow)):
             if mask.any():
-                marks = ax.plot(
-                    coordinates[mask], positions[mask], mark, color=colour, markersize=5
-                )
-                marks[0].set(clip_on=False, zorder=2)
+                (marks,) = ax.plot(coordinates[mask], positions[mask], mark, color=colour)
+                marks.set(clip_on=False, zorder=2, markersize=5)
 
 
 def _ratio_ticks(ax: Axes, width: float) -> None:
@@ -287,17 +268,13 @@ def _alt(
     transform = _ratios if ratio else np.asarray
     parts, kind = [], "noise" if _only_noise(models) else "confidence"
     for model in models:
-        identified, present = _identified(model), ~np.isnan(model.values) | (len(models) == 1)
         intervals = model.noise if kind == "noise" else model.confidence
-        texts = [
-            between(*transform(np.array([value, *interval]))) if is_identified else lost
-            for value, interval, is_identified in zip(
-                model.values, intervals, identified, strict=True
-            )
-        ]
-        names = [name for name, is_present in zip(labels, present, strict=True) if is_present]
-        shown_texts = [text for text, is_present in zip(texts, present, strict=True) if is_present]
-        parts.append(f"{model.name}: {listed(names, shown_texts)}".removeprefix(": "))
+        present = np.flatnonzero(~np.isnan(model.values) | (len(models) == 1)).tolist()
+        texts = [lost] * len(labels)
+        for at in np.flatnonzero(_identified(model)).tolist():
+            texts[at] = between(*transform(np.array([model.values[at], *intervals[at]])))
+        listing = listed([labels[at] for at in present], [texts[at] for at in present])
+        parts.append(f"{model.name}: {listing}".removeprefix(": "))
     return f"{title}. Estimates and {kind} intervals: " + ". ".join(parts)
 
 
@@ -331,16 +308,8 @@ def divisions(
     )
     for label, mask, face, edge in groups:
         if mask.any():
-            ax.scatter(
-                places[mask],
-                score[mask],
-                s=42,
-                facecolor=face,
-                edgecolor=edge,
-                linewidth=1.3,
-                zorder=5,
-                label=label,
-            )
+            look: Keywords = {"facecolor": face, "edgecolor": edge, "linewidth": 1.3}
+            ax.scatter(places[mask], score[mask], s=42, zorder=5, label=label, **look)
     upward = len(labels) > MOST_ACROSS or max(map(len, labels)) > 6
     ax.set_xticks(places, list(labels), rotation=90 if upward else 0)
     ax.set_xlabel(across, parse_math=False)
@@ -382,15 +351,8 @@ def ranges(
     starts, stops = np.maximum(ends[:-1], low)[in_view], np.minimum(ends[1:], high)[in_view]
     shown_counts = counts[in_view]
     colours = np.where(shown_counts > noise, BLUE, GREY)
-    ax.bar(
-        starts,
-        shown_counts,
-        stops - starts,
-        align="edge",
-        color=colours.tolist(),
-        edgecolor="white",
-        linewidth=0.4,
-    )
+    look: Keywords = {"color": colours.tolist(), "edgecolor": "white", "linewidth": 0.4}
+    ax.bar(starts, shown_counts, stops - starts, align="edge", **look)
     ax.axhspan(-noise, noise, color=GREY, alpha=0.2, linewidth=0, zorder=0)
     for end in estimated:
         ax.axvline(end, color=VERMILION, linewidth=1.6)
@@ -425,10 +387,9 @@ def plane(
     ax = axes_or_new(picture.get("ax"), (_SIDE + 0.8, _SIDE))
     from matplotlib import colors
 
-    released = density[~np.isnan(density)]
-    lowest, highest = (
-        (float(released.min()), float(released.max())) if released.size else (1.0, 1.0)
-    )
+    released, (lowest, highest) = density[~np.isnan(density)], (1.0, 1.0)
+    if released.size:
+        lowest, highest = float(released.min()), float(released.max())
     norm = colors.LogNorm(lowest, max(highest, 1.01 * lowest))
     mesh = ax.pcolormesh(ends[0], ends[1], density.T, cmap=_MAP, norm=norm, rasterized=True)
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.6, aspect=24)
@@ -439,16 +400,10 @@ def plane(
     ax.set_ylabel(names[1], parse_math=False)
     ax.set_xlim(ends[0][0], ends[0][-1])
     ax.set_ylim(ends[1][0], ends[1][-1])
-    ax.set_title(
-        "blank: indistinguishable from noise",
-        fontsize=FONT,
-        color=INK,
-        loc="left",
-        parse_math=False,
-    )
+    ax.set_title("blank: indistinguishable from noise", fontsize=FONT, color=INK, loc="left")
     alt = f"Map of {counted} by {names[0]} and {names[1]}, {released.size:,} cells not blank"
     if released.size:
-        alt += f", {number(released.min())} to {number(released.max())} {counted} by cell"
+        alt += f", {number(lowest)} to {number(highest)} {counted} by cell"
     return finished(ax, alt, picture)
 
 
@@ -470,15 +425,9 @@ def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None =
     ax.plot(lies, np.log((1 - lies) * (levels - 1) / lies), color=BLUE, linewidth=1.6)
     ax.plot([lie, lie, 0], [0, eps, eps], color=GREY, linewidth=0.8, linestyle="--")
     ax.plot([lie], [eps], marker="o", color=VERMILION)
-    ax.annotate(
-        f"{how}: lie {lie:.3g}, eps {eps:.3g}",
-        (lie, eps),
-        xytext=(6, 6),
-        textcoords="offset points",
-        color=INK,
-        fontsize="small",
-        parse_math=False,
-    )
+    text = f"{how}: lie {lie:.3g}, eps {eps:.3g}"
+    look: Keywords = {"color": INK, "fontsize": "small", "parse_math": False}
+    ax.annotate(text, (lie, eps), (6, 6), textcoords="offset points", **look)
     ax.set_xlim(0, end)
     ax.set_ylim(0, top)
     ax.set_xlabel("probability that an answer is a lie")

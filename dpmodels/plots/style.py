@@ -146,22 +146,10 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
     height = max(min(height, ax.figure.bbox.height / ax.figure.dpi - 1.2), 0.3)
     turn = math.degrees(math.asin(min(0.75 * height / width, 0.309)))
     size = min(72 * width / (0.72 * len(stamp)), 54 * height)
-    ax.text(
-        0.5,
-        0.5,
-        stamp,
-        transform=ax.transAxes,
-        rotation=round(turn),
-        ha="center",
-        va="center",
-        fontsize=max(8.0, size),
-        fontweight="bold",
-        color=INK,
-        alpha=0.4,
-        zorder=2.9,
-        path_effects=halo(3.0),
-        parse_math=False,
-    )
+    look: Keywords = {"fontsize": max(8.0, size), "fontweight": "bold", "color": INK, "alpha": 0.4}
+    look |= {"ha": "center", "va": "center", "rotation": round(turn), "parse_math": False}
+    look |= {"transform": ax.transAxes, "zorder": 2.9, "path_effects": halo(3.0)}
+    ax.text(0.5, 0.5, stamp, **look)
     return ax
 
 
@@ -266,9 +254,8 @@ def short_names(names: Sequence[str], max_length: int = 24) -> tuple[str, ...]:
     short = [_without_middle(name, max_length) for name in full]
     for form in {short_name for short_name in short if short.count(short_name) > 1}:
         positions = [i for i, short_name in enumerate(short) if short_name == form]
-        for i, name in zip(
-            positions, _distinguished([full[i] for i in positions], max_length), strict=True
-        ):
+        distinct = _distinguished([full[i] for i in positions], max_length)
+        for i, name in zip(positions, distinct, strict=True):
             short[i] = name
     return tuple(
         f"{short_name[: max_length - 5]} #{short[:i].count(short_name) + 1}"

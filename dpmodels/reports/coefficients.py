@@ -192,8 +192,8 @@ def _unidentified(fit: GLMResult | MultinomialResult) -> Table:
     smallest_noise = fit.noise_least
     if smallest_noise.isna().any():
         return _as_released(fit.linear.scaled_call, fit.release)
-    pair = (numbers.to_numpy(np.float64) for numbers in (fit.params, smallest_noise))
-    return _coefficients(*pair, "noise, at least")
+    values, noise = (np.asarray(numbers) for numbers in (fit.params, smallest_noise))
+    return _coefficients(values, noise, "noise, at least")
 
 
 def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Table:
