@@ -195,14 +195,9 @@ class CCAResult(Result):
         return table_of_estimates(self, index, **numbers)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncomplete": self.ncomplete,
-            "nx": self._sizes[0],
-            "ny": self._sizes[1],
-            "nreadable": int(self.readable.sum()),
-            "noise_floor": self.noise_floor,
-        }
+        sizes = dict(zip(("nx", "ny"), self._sizes, strict=True))
+        numbers = {"nreadable": int(self.readable.sum()), "noise_floor": self.noise_floor}
+        return {"nobs": self.nobs, "ncomplete": self.ncomplete, **sizes, **numbers}
 
     @property
     def _size(self) -> str:

@@ -142,17 +142,10 @@ class FDRResult(Result):
 
     def _estimates(self) -> EstimateTable:
         table = self.discoveries.tidy().set_index("hypothesis")
-        names = table.index
-        further = {"p_adjusted": table["p_adjusted"], "rejected": table["rejected"]}
-        estimates = table_of_estimates(
-            self,
-            names,
-            further=further,
-            labels=names,
-            p_value=table["p_value"],
-            estimate=self.params[names],
-            noise_sd=self.bse_noise[names],
-        )
+        names, further = table.index, dict(table[["p_adjusted", "rejected"]])
+        numbers: TableColumns = {"estimate": self.params[names], "p_value": table["p_value"]}
+        numbers["noise_sd"] = self.bse_noise[names]
+        estimates = table_of_estimates(self, names, further=further, labels=names, **numbers)
         return replace(estimates, noise=lambda level: self.noise_int(level).loc[names])
 
     @documented
@@ -172,14 +165,9 @@ class FDRResult(Result):
         return correlations(self.release)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "nhypotheses": self.hypotheses,
-            "nlooked": len(self.names),
-            "nrejected": len(self.rejected),
-            "q": self.q,
-            "method": self.discoveries.method,
-        }
+        sizes = {"nobs": self.nobs, "nhypotheses": self.hypotheses, "nlooked": len(self.names)}
+        rule = {"q": self.q, "method": self.discoveries.method}
+        return {**sizes, "nrejected": len(self.rejected), **rule}
 
     @property
     def _size(self) -> str:

@@ -217,12 +217,8 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
         return self._ratios(level)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "nterms": len(self.call.names),
-            "family": self.call.family,
-            "ridge": self.release.ridge,
-        }
+        sizes = {"nobs": self.nobs, "nterms": len(self.call.names), "family": self.call.family}
+        return {**sizes, "ridge": self.release.ridge}
 
     def plot(
         self,

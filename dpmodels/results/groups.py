@@ -156,17 +156,10 @@ class GroupedResult(Result):
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the estimates by group, with both intervals."""
         facts = self._facts
-        axes = self._draw_intervals(
-            self.params,
-            ax,
-            level,
-            caption,
-            labels=facts.labels,
-            title=axis_title(f"{self._called} of {facts.measured}", self.call.codebook),
-            at=None,
-            lost="too few rows",
-            across=" / ".join(facts.factors),
-        )
+        title = axis_title(f"{self._called} of {facts.measured}", self.call.codebook)
+        look: TableColumns = {"at": None, "lost": "too few rows", "labels": facts.labels}
+        look |= {"title": title, "across": " / ".join(facts.factors)}
+        axes = self._draw_intervals(self.params, ax, level, caption, **look)
         if facts.date and self._dated:
             axes.xaxis_date()
         return axes
@@ -535,17 +528,10 @@ class TTestResult(Tested):
         Parameters are those of :meth:`MeanResult.plot`; ``means.plot()`` draws the means.
         """
         named = "Difference in means" if self._facts.factors else "Mean"
-        return self._draw_intervals(
-            [self.params],
-            ax,
-            level,
-            caption,
-            labels=[self.term],
-            title=axis_title(f"{named} of {self._facts.measured}", self.call.codebook),
-            at=self.mu,
-            lost="too few rows",
-            across=" / ".join(self._facts.factors),
-        )
+        title = axis_title(f"{named} of {self._facts.measured}", self.call.codebook)
+        look: TableColumns = {"at": self.mu, "lost": "too few rows", "labels": [self.term]}
+        look |= {"title": title, "across": " / ".join(self._facts.factors)}
+        return self._draw_intervals([self.params], ax, level, caption, **look)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test."""

@@ -31,8 +31,8 @@ from dpmodels.released import MarginsRelease
 from dpmodels.results.base import Tabulated, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import interval_frame, require_factors, shares_within
-from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.typing import Array, Axes, DataArray, Floats, Integers
+from dpmodels.results.estimate_table import EstimateTable, count_table, counted_as
+from dpmodels.typing import Array, Axes, DataArray, Floats, Integers, TableColumns
 from dpmodels.verbs import documented
 
 
@@ -284,14 +284,9 @@ class Margin(Tabulated):
         return self.fit
 
     def _estimates(self) -> EstimateTable:
-        return count_table(
-            self,
-            self.facts.index,
-            self.counts,
-            noise_sd=self.noise_sd,
-            further={"released": self._unbiased.ravel()},
-            labels=self.facts.variable,
-        )
+        facts, further = self.facts, {"released": self._unbiased.ravel()}
+        words: TableColumns = {"noise_sd": self.noise_sd, "labels": facts.variable}
+        return count_table(self, facts.index, self.counts, further=further, **words)
 
     @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
@@ -306,7 +301,7 @@ class Margin(Tabulated):
 
         width = self.fit.noise.width(self.term, checked_level(level))
         counts = self.counts.to_numpy().ravel()
-        unit = "persons" if self.fit.release.adjacency.counts_persons else "rows"
+        unit = counted_as(self.fit.release.adjacency)
         title = f"{unit} by {self.name}, with {level:.0%} noise intervals"
         panel = Panel(title, counts, np.full(len(counts), width))
         return one_panel(panel, self.labels, **self._picture(ax, caption))

@@ -267,15 +267,10 @@ class PCAResult(Rotation):
         )
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncolumns": len(self.call.names),
-            "ncomp": self.ncomp,
-            "ndistinct": int(self.spectrum.distinct[: self.ncomp].sum()),
-            "total_variance": self.total_variance,
-            "noise_sd": self.noise_sd,
-            "noise_floor": self.noise_floor,
-        }
+        sizes = {"nobs": self.nobs, "ncolumns": len(self.call.names), "ncomp": self.ncomp}
+        sizes["ndistinct"] = int(self.spectrum.distinct[: self.ncomp].sum())
+        names = ("total_variance", "noise_sd", "noise_floor")
+        return {**sizes, **{name: getattr(self, name) for name in names}}
 
     @property
     def _size(self) -> str:
@@ -495,14 +490,10 @@ class SubspaceResult(Rotation):
         )
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncolumns": len(self.call.names),
-            "ncomp": self.ncomp,
-            "ordered": self.release.ordered,
-            "expected_loss": self.expected_loss,
-            "guarantee_holds": convergence_words(self.release) or "always",
-        }
+        sizes = {"nobs": self.nobs, "ncolumns": len(self.call.names), "ncomp": self.ncomp}
+        holds = convergence_words(self.release) or "always"
+        loss = {"ordered": self.release.ordered, "expected_loss": self.expected_loss}
+        return {**sizes, **loss, "guarantee_holds": holds}
 
     def to_xarray(self) -> Dataset:
         """Return loadings and, where bought, eigenvalues as one labelled dataset."""

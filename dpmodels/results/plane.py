@@ -22,7 +22,7 @@ from dpmodels.results.base import checked_level
 from dpmodels.results.bins import Bins, Ranges, Rectangles
 from dpmodels.results.call import TableCall
 from dpmodels.results.count_tables import Binned, by_group, place_of
-from dpmodels.results.estimate_table import EstimateTable, count_table
+from dpmodels.results.estimate_table import EstimateTable, count_table, counted_as
 from dpmodels.typing import Axes, DataArray, Floats
 from dpmodels.verbs import documented
 
@@ -161,13 +161,10 @@ class PlaneResult(Binned):
         for name, bins, (tiles, repeats) in zip(self.variables, self.bins, sizes, strict=True):
             for end, ends in zip(("low", "high"), bins.ends, strict=True):
                 further[f"{name}_{end}"] = np.tile(np.repeat(ends, repeats), tiles * n_groups)
-        return count_table(
-            self,
-            self._facts.index.set_names([*factors, *(f"{name}_bin" for name in self.variables)]),
-            self.ordered.whole[:-1],
-            noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), n_groups),
-            further={**further, "released": self.ordered.cells.ravel()},
-        )
+        further["released"] = self.ordered.cells.ravel()
+        sd = np.tile(self.noise_sd.to_numpy().ravel(), n_groups)
+        index = self._facts.index.set_names([*factors, *(f"{name}_bin" for name in self.variables)])
+        return count_table(self, index, self.ordered.whole[:-1], noise_sd=sd, further=further)
 
     @documented
     def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:
@@ -197,7 +194,7 @@ class PlaneResult(Binned):
             ends,
             self._identified_counts(finest, place_of(self._facts.groups, group)),
             self.variables,
-            counted="persons" if self.release.adjacency.counts_persons else "rows",
+            counted=counted_as(self.release.adjacency),
             **self._picture(ax, caption),
         )
 

@@ -295,12 +295,8 @@ class SurveyResult(OneTable):
         return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncomplete": self.ncomplete,
-            "ngroups": self._facts.cells,
-            "local_eps": self.eps,
-        }
+        sizes = {"nobs": self.nobs, "ncomplete": self.ncomplete, "ngroups": self._facts.cells}
+        return {**sizes, "local_eps": self.eps}
 
     @documented
     def plot(self, level: float = 0.95, ax: Axes | None = None, *, caption: bool = True) -> Axes:
@@ -420,14 +416,9 @@ class SurveyFitResult(CoefficientModel):
         return self._ratios(level)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncomplete": self.ncomplete,
-            "nterms": len(self.call.names),
-            "local_eps": self.release.channel.eps,
-            "llf": self.llf,
-            "llnull": self.llnull,
-        }
+        sizes = {"nobs": self.nobs, "ncomplete": self.ncomplete, "nterms": len(self.call.names)}
+        facts = {"local_eps": self.release.channel.eps, "llf": self.llf, "llnull": self.llnull}
+        return {**sizes, **facts}
 
     def plot(
         self,

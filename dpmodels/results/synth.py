@@ -29,7 +29,7 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.synth_estimates import SyntheticEstimates, means, quantiles, regressed, shares
 from dpmodels.results.synthetic_source import SyntheticSource
-from dpmodels.typing import Axes, Floats, Integers
+from dpmodels.typing import Axes, Floats, Integers, TableColumns
 
 # Most rows that are drawn at once: a choice.
 MOST_ROWS = 100_000_000
@@ -315,24 +315,16 @@ class SynthResult(Result):
     _no_intervals = "it is of an estimate; use lm(), glm(), table(), mean() or quantile()"
 
     def _estimates(self) -> EstimateTable:
-        edges = self.edges()
-        index = pd.MultiIndex.from_frame(edges[["first", "second"]])
-        return table_of_estimates(
-            self,
-            index,
-            intervals=False,
-            labels={f"{name}_label": edges[name] for name in ("first", "second")},
-            estimate=edges["strength"],
-            further={"cell_noise_sd": edges["noise_sd"]},
-        )
+        edges, ends = self.edges(), ["first", "second"]
+        index = pd.MultiIndex.from_frame(edges[ends])
+        words: TableColumns = {"labels": {f"{name}_label": edges[name] for name in ends}}
+        words["further"] = {"cell_noise_sd": edges["noise_sd"]}
+        strength = edges["strength"]
+        return table_of_estimates(self, index, intervals=False, estimate=strength, **words)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncolumns": len(self.columns),
-            "nedges": len(self.source.tree.edges),
-            "ncliques": len(self.source.tree.cliques),
-        }
+        tree, sizes = self.source.tree, {"nobs": self.nobs, "ncolumns": len(self.columns)}
+        return {**sizes, "nedges": len(tree.edges), "ncliques": len(tree.cliques)}
 
     @property
     def _size(self) -> str:
