@@ -118,15 +118,10 @@ def _panel(ax: Axes, panel: Panel, positions: Floats, colours: list[str]) -> Non
     ax.set_xlim(start, 1.5 * max(largest, 3 * start) if panel.log else end)
     (lines,) = ax.plot(marks, positions[: len(marks)], "|", color=VERMILION, zorder=3)
     lines.set(markersize=9, markeredgewidth=2)
-    ax.barh(
-        positions[drawable],
-        values[drawable] - start,
-        left=start,
-        height=0.62,
-        color=[colour for colour, is_drawn in zip(colours, drawable, strict=True) if is_drawn],
-    )
     lower = np.minimum(errors, values - start)[drawable]
-    error_bars(ax, values[drawable], positions[drawable], xerr=np.vstack([lower, errors[drawable]]))
+    values, errors, rows = values[drawable], errors[drawable], positions[drawable]
+    ax.barh(rows, values - start, left=start, height=0.62, color=np.array(colours)[drawable])
+    error_bars(ax, values, rows, xerr=np.vstack([lower, errors]))
     ax.set_ylim(len(positions) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(panel.title, parse_math=False)

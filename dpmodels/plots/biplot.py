@@ -154,16 +154,10 @@ def _write(ax: Axes, tip: _Tip, name: str, obstacle_lists: Iterable[Sequence[Bbo
     ``obstacle_lists`` are the boxes to avoid, the strictest list first.
     """
     frame = ax.get_window_extent()
-    text = ax.annotate(
-        name,
-        (float(tip[0]), float(tip[1])),
-        (0.0, 0.0),
-        textcoords="offset points",
-        fontsize=FONT,
-        color=INK,
-        parse_math=False,
-        path_effects=halo(2.0),
-    )
+    look: Keywords = {"fontsize": FONT, "color": INK, "parse_math": False}
+    anchor = (float(tip[0]), float(tip[1]))
+    text = ax.annotate(name, anchor, (0.0, 0.0), textcoords="offset points", **look)
+    text.set_path_effects(halo(2.0))
     along = float(np.arctan2(tip[1], tip[0]))
     polar = [(distance, along + turn) for distance in _OFFSETS for turn in _TURNS]
     for obstacles in obstacle_lists:
@@ -281,17 +275,9 @@ def _height_limits(
 def _floor(ax: Axes, floor: float) -> None:
     ax.axhspan(ax.get_ylim()[0], floor, color=PALE, alpha=0.6, linewidth=0, zorder=0)
     ax.axhline(floor, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
-    ax.annotate(
-        "noise floor",
-        (1, floor),
-        xycoords=("axes fraction", "data"),
-        xytext=(4, 0),
-        textcoords="offset points",
-        ha="left",
-        va="center",
-        fontsize=FONT,
-        color=INK,
-    )
+    at = ("axes fraction", "data")
+    text = ax.annotate("noise floor", (1, floor), (4, 0), at, "offset points", color=INK)
+    text.set(ha="left", va="center", fontsize=FONT)
 
 
 def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
@@ -305,17 +291,9 @@ def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
         hollow.set_markerfacecolor("white")
         marks.append(hollow)
     if marks:
-        ax.legend(
-            handles=marks,
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-            borderaxespad=0.2,
-            ncols=2,
-            frameon=False,
-            fontsize=FONT,
-            labelcolor=INK,
-            handletextpad=0.2,
-        )
+        look: Keywords = {"frameon": False, "fontsize": FONT, "labelcolor": INK, "ncols": 2}
+        look |= {"bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "handletextpad": 0.2}
+        ax.legend(handles=marks, loc="lower right", **look)
 
 
 def _names(ax: Axes, labels: Sequence[str]) -> None:

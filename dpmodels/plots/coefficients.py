@@ -314,16 +314,9 @@ def divisions(
     ax.set_xticks(places, list(labels), rotation=90 if upward else 0)
     ax.set_xlabel(across, parse_math=False)
     ax.set_ylabel(up, parse_math=False)
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=3,
-        frameon=False,
-        fontsize=FONT,
-        handletextpad=0.2,
-        columnspacing=1.2,
-        borderaxespad=0.2,
-    )
+    legend: Keywords = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3}
+    legend |= {"handletextpad": 0.2, "columnspacing": 1.2, "borderaxespad": 0.2}
+    ax.legend(frameon=False, fontsize=FONT, **legend)
     alt = f"Points with standard errors: {up} by {across}: {listed(labels, map(number, score))}"
     return finished(ax, f"{alt}. Best: {labels[best]}", picture)
 

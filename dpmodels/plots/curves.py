@@ -225,15 +225,9 @@ def trade_offs(
         ax.plot(RATES, curve, color=colour, linestyle=dashes, linewidth=1.6, label=label, zorder=2)
         ax.plot([alpha], [point], marker="o", markersize=4, color=colour, zorder=3, clip_on=False)
     ax.axvline(alpha, color=GREY, linewidth=0.6, zorder=0)
-    ax.legend(
-        loc="upper right",
-        frameon=False,
-        fontsize=FONT - 1,
-        labelcolor=INK,
-        handlelength=2.4,
-        labelspacing=0.3,
-        borderaxespad=0,
-    )
+    legend: Keywords = {"handlelength": 2.4, "labelspacing": 0.3, "borderaxespad": 0}
+    legend |= {"frameon": False, "fontsize": FONT - 1, "labelcolor": INK}
+    ax.legend(loc="upper right", **legend)
     text = listed(labels, map(number, points))
     what = f"Smallest false-negative rate at a false-positive rate of {alpha:g}"
     return finished(ax, f"Trade-off curves. {what}: {text}", picture)

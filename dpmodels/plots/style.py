@@ -89,18 +89,10 @@ def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
     fraction = len(cell.colspan) / cell.get_gridspec().ncols if cell else 1.0
     available = 72 * fraction * ax.figure.bbox.width / ax.figure.dpi
     columns = len(marks) if sum(widths) < available else max(1, int(available / max(widths)))
-    legend = ax.legend(
-        handles=list(marks),
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        borderaxespad=0.2,
-        ncols=min(len(marks), columns),
-        frameon=False,
-        fontsize=FONT,
-        labelcolor=INK,
-        handletextpad=0.5,
-        columnspacing=1.2,
-    )
+    look: Keywords = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
+    look |= {"frameon": False, "fontsize": FONT, "labelcolor": INK}
+    look |= {"handletextpad": 0.5, "columnspacing": 1.2}
+    legend = ax.legend(handles=list(marks), ncols=min(len(marks), columns), **look)
     literal(legend.get_texts())
 
 

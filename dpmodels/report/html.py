@@ -44,23 +44,21 @@ def as_page(report: layout.Report, pictures: Sequence[tuple[str, bytes]] = ()) -
 
 def document(title: str, body: str) -> str:
     """Return a complete document around a fragment, which links nothing."""
-    lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escaped(title)}</title>",
-        PAGE_STYLE,
-        "</head>",
-        "<body>",
-        "<main>",
-        body,
-        "</main>",
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escaped(title)}</title>
+{PAGE_STYLE}
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
 
 
 def escaped(text: str) -> str:
@@ -102,10 +100,8 @@ def _fragment(
 
 def terms_box(reports: Sequence[layout.Report]) -> list[str]:
     """Return a box that a reader opens, with the definitions of the terms that reports use."""
-    definitions = [
-        f"<dt>{escaped(term.name)}</dt><dd>{escaped(term.meaning)}</dd>"
-        for term in terms_in(*reports)
-    ]
+    terms = ((escaped(term.name), escaped(term.meaning)) for term in terms_in(*reports))
+    definitions = [f"<dt>{name}</dt><dd>{meaning}</dd>" for name, meaning in terms]
     head = '<details class="terms"><summary>Terms used here</summary>'
     return [head, "<dl>", *definitions, "</dl></details>"] if definitions else []
 

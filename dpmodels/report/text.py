@@ -194,13 +194,9 @@ def _block(facts: Sequence[Fact], max_width: int, gap: int) -> list[tuple[str, .
     values = [wrap(text, max_width) for text in texts]
     label_width = max((width(line) for lines in labels for line in lines), default=0) + gap
     value_width = max((width(line) for lines in values for line in lines), default=0)
-    return [
-        tuple(
-            pad(label, label_width, "<") + pad(value, value_width, "<")
-            for label, value in zip_longest(*pair, fillvalue="")
-        )
-        for pair in zip(labels, values, strict=True)
-    ]
+    lines = (zip_longest(*pair, fillvalue="") for pair in zip(labels, values, strict=True))
+    widths = (label_width, value_width)
+    return [tuple("".join(map(pad, parts, widths, "<<")) for parts in block) for block in lines]
 
 
 def _two_columns(facts: Sequence[Fact], max_width: int) -> list[str]:
@@ -226,11 +222,9 @@ def as_markdown(report: Report) -> str:
     if report.facts:
         facts = [_line(escaped(label), escaped(value)) for label, value in report.facts]
         blocks.append("\n".join([_line("", ""), _line(":---", ":---"), *facts]))
-    blocks += [
-        _markdown_table(section, panel, number)
-        for section in report.sections
-        for number, panel in enumerate(panels(section, WIDEST))
-    ]
+    for section in report.sections:
+        parts = enumerate(panels(section, WIDEST))
+        blocks += [_markdown_table(section, panel, number) for number, panel in parts]
     if report.notes:
         blocks.append("\n".join(f"- {escaped(note)}" for note in report.notes))
     return "\n\n".join([*blocks, *stamp])

@@ -101,12 +101,9 @@ class MomentsResult(DefaultPlot):
         assert fit.center is not None
         assert fit.center_noise_sd is not None
         mean, sd = fit.center.to_numpy(), fit.center_noise_sd.to_numpy()
-        table = {
-            "mean": mean,
-            "noise_sd": sd,
-            "lower": np.maximum(mean - width * sd, fit.call.lower),
-            "upper": np.minimum(mean + width * sd, fit.call.upper),
-        }
+        lower = np.maximum(mean - width * sd, fit.call.lower)
+        upper = np.minimum(mean + width * sd, fit.call.upper)
+        table = {"mean": mean, "noise_sd": sd, "lower": lower, "upper": upper}
         return pd.DataFrame(table, index=pd.Index(fit.call.names, name="variable"))
 
     def pca(

@@ -22,7 +22,7 @@ from dpmodels.results.discoveries import Tested
 from dpmodels.results.groups import NO_DESIGN, MeanResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.weighted import WeightedTableResult
-from dpmodels.typing import Axes, TableColumns
+from dpmodels.typing import Axes
 from dpmodels.verbs import documented
 
 
@@ -169,8 +169,7 @@ class OverviewResult(Tested):
         table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
         keys = ["variable", *self.groups.factors, "level"]
         columns = {*keys, *estimate_table.COLUMNS, "proportion_low", "proportion_high"}
-        names = ("estimate", "std_error", "noise_sd")
-        numbers: TableColumns = {name: table[name] for name in names}
+        numbers = table[["estimate", "std_error", "noise_sd"]]
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
         estimates = estimate_table.table_of_estimates(
@@ -182,11 +181,9 @@ class OverviewResult(Tested):
             p_value=np.nan,
             **numbers,
         )
-        return replace(
-            estimates,
-            total=estimate_table.joined_ends(tables, "conf"),
-            further_intervals={name: estimate_table.joined_ends(tables, name) for name in counts},
-        )
+        shares = {name: estimate_table.joined_ends(tables, name) for name in counts}
+        total = estimate_table.joined_ends(tables, "conf")
+        return replace(estimates, total=total, further_intervals=shares)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release."""

@@ -172,15 +172,10 @@ class SeriesResult(OneTable):
         low, high = sum_interval(released, spreads, noise, level)
         effect = self.release.adjacency.design_effect
         conf_low, conf_high = rate_interval(released, spreads, noise, effect, level)
-        columns = {
-            "count": counts,
-            "released": released,
-            "noise_sd": noise.sd * np.sqrt(spreads.squares),
-            "noise_low": low,
-            "noise_high": high,
-            "conf_low": conf_low,
-            "conf_high": conf_high,
-        }
+        columns = {"count": counts, "released": released}
+        columns["noise_sd"] = noise.sd * np.sqrt(spreads.squares)
+        columns |= {"noise_low": low, "noise_high": high}
+        columns |= {"conf_low": conf_low, "conf_high": conf_high}
         return pd.DataFrame(columns, index=self._index(self.periods.times[stops - 1]))
 
     def _index(self, times: NDArray[np.generic]) -> pd.MultiIndex:
