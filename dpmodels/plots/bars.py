@@ -9,26 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.plots.style import (
-    BLUE,
-    FONT,
-    GREY,
-    INK,
-    PALE,
-    SERIES,
-    VERMILION,
-    Keywords,
-    axes_or_new,
-    between,
-    error_bars,
-    few_ticks,
-    finished,
-    legend_above,
-    listed,
-    literal,
-    number,
-    short_names,
-)
+from dpmodels.plots import style
 from dpmodels.typing import Axes, Floats, Picture
 
 # A choice: most bins that are drawn as bars with error bars.
@@ -71,14 +52,16 @@ def bars(
         raise ArgumentError(f"pale has {len(pale)} entries for {len(labels)} labels")
     panel_axes = _axes(len(panels), len(labels), axes)
     positions = np.arange(len(labels), dtype=np.float64)
-    colours = [GREY if grey else BLUE for grey in (pale or [False] * len(labels))]
+    colours = [style.GREY if grey else style.BLUE for grey in (pale or [False] * len(labels))]
     for ax, panel in zip(panel_axes, panels, strict=True):
         _panel(ax, panel, positions, colours)
-        ax.set_yticks(positions, short_names(labels) if ax is panel_axes[0] else [""] * len(labels))
-        literal(ax.get_yticklabels())
+        ax.set_yticks(
+            positions, style.short_names(labels) if ax is panel_axes[0] else [""] * len(labels)
+        )
+        style.literal(ax.get_yticklabels())
         values, errors = (np.asarray(x, dtype=np.float64) for x in (panel.values, panel.errors))
-        text = listed(labels, map(between, values, values - errors, values + errors))
-        finished(ax, f"Bars, {panel.title}: {text}", {"stamp": stamp, "caption": caption})
+        text = style.listed(labels, map(style.between, values, values - errors, values + errors))
+        style.finished(ax, f"Bars, {panel.title}: {text}", {"stamp": stamp, "caption": caption})
     return panel_axes
 
 
@@ -91,7 +74,7 @@ def one_panel(panel: Panel, labels: Sequence[str], **picture: Unpack[Picture]) -
 
 def _axes(n_panels: int, n_bars: int, axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
     if axes is None:
-        first = axes_or_new(None, (4.2 * n_panels, 1.1 + 0.28 * n_bars))
+        first = style.axes_or_new(None, (4.2 * n_panels, 1.1 + 0.28 * n_bars))
         figure = first.figure
         first.remove()
         axes = np.atleast_1d(figure.subplots(1, n_panels)).tolist()
@@ -99,7 +82,7 @@ def _axes(n_panels: int, n_bars: int, axes: Sequence[Axes] | None) -> tuple[Axes
         raise ArgumentError(
             f"axes has {len(axes)} entries for {n_panels} panels: give one for each panel"
         )
-    return tuple(axes_or_new(ax, (0, 0)) for ax in axes)
+    return tuple(style.axes_or_new(ax, (0, 0)) for ax in axes)
 
 
 def _panel(ax: Axes, panel: Panel, positions: Floats, colours: list[str]) -> None:
@@ -116,12 +99,12 @@ def _panel(ax: Axes, panel: Panel, positions: Floats, colours: list[str]) -> Non
     largest = float(np.max(upper_ends, initial=0.0))
     end = max(1.05 * largest, 1e-12)
     ax.set_xlim(start, 1.5 * max(largest, 3 * start) if panel.log else end)
-    (lines,) = ax.plot(marks, positions[: len(marks)], "|", color=VERMILION, zorder=3)
+    (lines,) = ax.plot(marks, positions[: len(marks)], "|", color=style.VERMILION, zorder=3)
     lines.set(markersize=9, markeredgewidth=2)
     lower = np.minimum(errors, values - start)[drawable]
     values, errors, rows = values[drawable], errors[drawable], positions[drawable]
     ax.barh(rows, values - start, left=start, height=0.62, color=np.array(colours)[drawable])
-    error_bars(ax, values, rows, xerr=np.vstack([lower, errors]))
+    style.error_bars(ax, values, rows, xerr=np.vstack([lower, errors]))
     ax.set_ylim(len(positions) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(panel.title, parse_math=False)
@@ -140,7 +123,7 @@ def hist(
 
     Many bins are drawn as steps with a band.
     """
-    ax = axes_or_new(picture.get("ax"), (6.0, 3.6))
+    ax = style.axes_or_new(picture.get("ax"), (6.0, 3.6))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -154,25 +137,27 @@ def hist(
     if is_dense:
         ends = (heights - interval_lengths[0], heights + interval_lengths[1])
         low, high = (np.append(edges, edges[-1]) for edges in ends)
-        ax.fill_between(breaks, low, high, step="post", color=GREY, alpha=0.5, linewidth=0)
-        ax.stairs(heights, breaks, color=BLUE, linewidth=1.2)
+        ax.fill_between(breaks, low, high, step="post", color=style.GREY, alpha=0.5, linewidth=0)
+        ax.stairs(heights, breaks, color=style.BLUE, linewidth=1.2)
     else:
-        look: Keywords = {"color": BLUE, "edgecolor": "white", "linewidth": 0.6}
+        look: style.Keywords = {"color": style.BLUE, "edgecolor": "white", "linewidth": 0.6}
         ax.bar(breaks[:-1], heights, widths, align="edge", **look)
-        error_bars(ax, breaks[:-1] + widths / 2, heights, yerr=interval_lengths)
+        style.error_bars(ax, breaks[:-1] + widths / 2, heights, yerr=interval_lengths)
     ax.set_ylim(bottom=0)
-    mark = Line2D([], [], color=INK, marker="|", linestyle="", label="noise interval")
-    legend_above(ax, [Patch(color=GREY, alpha=0.5, label="noise band") if is_dense else mark])
-    few_ticks(ax)
+    mark = Line2D([], [], color=style.INK, marker="|", linestyle="", label="noise interval")
+    style.legend_above(
+        ax, [Patch(color=style.GREY, alpha=0.5, label="noise band") if is_dense else mark]
+    )
+    style.few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel(counted if equal else f"{counted} per unit")
     mode = int(np.argmax(counts))
     alt = (
-        f"Histogram of {label} in {len(counts)} bins from {number(breaks[0])} to "
-        f"{number(breaks[-1])}. Most {counted} from {number(breaks[mode])} to "
-        f"{number(breaks[mode + 1])}: {between(counts[mode], *bars[mode])}"
+        f"Histogram of {label} in {len(counts)} bins from {style.number(breaks[0])} to "
+        f"{style.number(breaks[-1])}. Most {counted} from {style.number(breaks[mode])} to "
+        f"{style.number(breaks[mode + 1])}: {style.between(counts[mode], *bars[mode])}"
     )
-    return finished(ax, alt, picture)
+    return style.finished(ax, alt, picture)
 
 
 # Horizontal bars, the first at the top, with the intervals of their noise.
@@ -201,26 +186,26 @@ def ranked(
     first_bars = slice(MOST_RANKED)
     values, (low, high) = values[first_bars], (endpoint[first_bars] for endpoint in ends)
     positions = np.arange(len(values))
-    ax = axes_or_new(picture.get("ax"), (6.0, 1.2 + 0.26 * len(values)))
-    ax.barh(positions, values, height=0.62, color=BLUE)
-    error_bars(ax, values, positions, xerr=np.maximum([values - low, high - values], 0.0))
+    ax = style.axes_or_new(picture.get("ax"), (6.0, 1.2 + 0.26 * len(values)))
+    ax.barh(positions, values, height=0.62, color=style.BLUE)
+    style.error_bars(ax, values, positions, xerr=np.maximum([values - low, high - values], 0.0))
     if lower_limit is not None:
-        ax.axvline(lower_limit, color=GREY, linewidth=1.2, linestyle="--")
-    ax.set_yticks(positions, short_names(names[first_bars]))
-    literal(ax.get_yticklabels())
+        ax.axvline(lower_limit, color=style.GREY, linewidth=1.2, linestyle="--")
+    ax.set_yticks(positions, style.short_names(names[first_bars]))
+    style.literal(ax.get_yticklabels())
     ax.set_ylim(len(positions) - 0.4, -0.6)
     if (low >= 0).all():
         ax.set_xlim(left=0)
     ax.set_xlabel(label, parse_math=False)
     ax.set_title(title, fontsize="medium", loc="left", parse_math=False)
-    alt = f"Bars, {title or label}: {listed(names[first_bars], map(between, values, low, high))}"
-    return finished(ax, alt, picture)
+    text = style.listed(names[first_bars], map(style.between, values, low, high))
+    return style.finished(ax, f"Bars, {title or label}: {text}", picture)
 
 
 # Lines of ratios against one parameter, with its current value.
 
 # Colours of the first lines; the others are grey.
-_COLOURS: Final = (*SERIES[:2], INK, *SERIES[2:4], SERIES[5])
+_COLOURS: Final = (*style.SERIES[:2], style.INK, *style.SERIES[2:4], style.SERIES[5])
 _MARKS: Final = ("o", "s", "^", "D", "v", "P")
 
 
@@ -228,15 +213,15 @@ def ratios(
     lines: Mapping[str, Floats], at: float, labels: tuple[str, str], *, ax: Axes | None = None
 ) -> Axes:
     """Draw lines of points, shape (points, 2), on logarithmic axes; `at` is marked."""
-    ax = axes_or_new(ax, (6.4, 3.8))
+    ax = style.axes_or_new(ax, (6.4, 3.8))
     from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
-    ax.axvline(at, color=PALE, linewidth=6.0, zorder=0)
-    ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
-    names = short_names(list(lines))
+    ax.axvline(at, color=style.PALE, linewidth=6.0, zorder=0)
+    ax.axhline(1.0, color=style.GREY, linewidth=0.8, zorder=1)
+    names = style.short_names(list(lines))
     for index, points in enumerate(lines.values()):
         finite = np.isfinite(points).all(axis=1)
-        colour = _COLOURS[index] if index < len(_COLOURS) else GREY
+        colour = _COLOURS[index] if index < len(_COLOURS) else style.GREY
         (line,) = ax.plot(*points[finite].T, color=colour, linewidth=1.3, label=names[index])
         line.set(marker=_MARKS[index % len(_MARKS)], markersize=4)
     ax.set_xscale("log")
@@ -249,8 +234,12 @@ def ratios(
         axis.set_minor_locator(NullLocator())
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
-    legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    literal(legend.get_texts())
-    last_values = listed(list(lines), (number(points[-1, 1]) for points in lines.values()))
+    legend = ax.legend(
+        frameon=False, fontsize=style.FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0)
+    )
+    style.literal(legend.get_texts())
+    last_values = style.listed(
+        list(lines), (style.number(points[-1, 1]) for points in lines.values())
+    )
     alt = f"Lines, {labels[1]} by {labels[0]}. At the last of them: {last_values}"
-    return finished(ax, alt)
+    return style.finished(ax, alt)

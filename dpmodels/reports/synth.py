@@ -8,16 +8,7 @@ import numpy as np
 
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    SHOWN_GROUPS,
-    closing,
-    counted_as,
-    day,
-    omitted,
-    opening,
-    pvalue,
-    shared_facts,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.synth import SynthResult
 from dpmodels.results.synth_estimates import SyntheticEstimates
@@ -54,16 +45,16 @@ def synth_report(fit: SynthResult) -> Report:
         Row(f"{first}:{second}", (f"{strength:.3f}", signif(noise_sd, 2)))
         for first, second, strength, noise_sd in fit.edges().head(SHOWN).itertuples(index=False)
     ]
-    hidden = omitted(min(SHOWN, n_edges), n_edges, "edges", "edges()")
-    unlisted = omitted(min(SHOWN, len(fit.columns)), len(fit.columns), "columns", "names")
+    hidden = header.omitted(min(SHOWN, n_edges), n_edges, "edges", "edges()")
+    unlisted = header.omitted(min(SHOWN, len(fit.columns)), len(fit.columns), "columns", "names")
     return Report(
         title="Private synthetic table",
         facts=(
-            *opening(fit.call, fit.release),
+            *header.opening(fit.call, fit.release),
             ("Graph", f"{count(n_edges)} of {count(n_pairs)} pairs are edges"),
             ("Largest clique", _largest(fit)),
-            ("Counts of", counted_as(fit.release.adjacency)),
-            *shared_facts(fit.release),
+            ("Counts of", header.counted_as(fit.release.adjacency)),
+            *header.shared_facts(fit.release),
         ),
         sections=(
             _columns(fit),
@@ -79,7 +70,7 @@ def synth_report(fit: SynthResult) -> Report:
             *USE,
             *CELLS,
             *MARGINS,
-            *closing(fit.call, fit.release),
+            *header.closing(fit.call, fit.release),
         ),
     )
 
@@ -169,7 +160,7 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
     """Lay out estimates with both errors and both intervals."""
     fit, tested = estimates.fit, estimates.is_regression
     names = [" / ".join(map(str, key)) for key in estimates.estimates.keys.to_numpy()]
-    lines = estimates.tidy().head(SHOWN_GROUPS).to_dict("records")
+    lines = estimates.tidy().head(header.SHOWN_GROUPS).to_dict("records")
     rows = [Row(name, _numbers(line, estimates)) for name, line in zip(names, lines, strict=False)]
     tests = ("z", "P>|z|") if tested else ()
     errors = () if estimates.distributions else ("std err", "of noise")
@@ -180,17 +171,17 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
         title=f"{estimates.title}, from a private synthetic table",
         facts=(
             ("Model" if tested else "Table", estimates.formula),
-            *opening(fit.call, fit.release),
+            *header.opening(fit.call, fit.release),
         ),
         sections=(Section(", ".join(map(str, estimates.index.names)), heads, tuple(rows)),),
         notes=(
-            *omitted(SHOWN_GROUPS, len(names), "rows", "tidy()"),
+            *header.omitted(header.SHOWN_GROUPS, len(names), "rows", "tidy()"),
             *note,
             *CLIPPED * (estimates.within != (0.0, 1.0) and not estimates.distributions),
             *(OF_QUANTILES if estimates.distributions else of_errors),
             *DATES * estimates.date,
             *CELLS[:1],
-            *closing(fit.call, fit.release),
+            *header.closing(fit.call, fit.release),
         ),
     )
 
@@ -201,12 +192,12 @@ def _numbers(line: dict, estimates: SyntheticEstimates) -> tuple[str, ...]:  # t
     if math.isnan(line["estimate"]):
         return ("not identified", *[""] * (2 + 2 * has_errors + 2 * tested))
     sd = line["std_error"] if line["std_error"] > 0 else (line["conf_high"] - line["conf_low"]) / 4
-    tests = (f"{line['statistic']:.2f}", pvalue(line["p_value"])) if tested else ()
+    tests = (f"{line['statistic']:.2f}", header.pvalue(line["p_value"])) if tested else ()
     sds = (line[name] for name in ("std_error", "noise_sd"))
     errors = ("" if math.isnan(sd_of) else signif(sd_of, 2) for sd_of in sds if has_errors)
     ends = [(line[f"{kind}_low"], line[f"{kind}_high"]) for kind in ("noise", "conf")]
     if estimates.date:
-        intervals = [f"[{day(low)}, {day(high)}]" for low, high in ends]
-        return (day(line["estimate"]), *errors, *tests, *intervals)
+        intervals = [f"[{header.day(low)}, {header.day(high)}]" for low, high in ends]
+        return (header.day(line["estimate"]), *errors, *tests, *intervals)
     intervals = [interval(low, high) for low, high in ends]
     return (signif_uncertain(line["estimate"], sd), *errors, *tests, *intervals)
