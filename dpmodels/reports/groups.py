@@ -144,7 +144,7 @@ def _report(
 
 def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) -> str:
     if facts.sampled is not None:
-        return complete_text(complete, sd, None, "units of weight")
+        return complete_text(complete, sd, None, WEIGHT)
     return complete_rows(fit.release, complete, sd)
 
 
@@ -255,14 +255,10 @@ def _test(fit: TTestResult) -> Section:
     heads = ("Estimate", "noise sd", "Std. err.", "t", "p-value", "95% conf. int.")
     if not np.isfinite(fit.params):
         return Section("Test", heads, (Row(name, (LOST,) * len(heads)),))
-    cells = (
-        printed(fit.params, fit.bse_noise, fit.bse),
-        signif(fit.bse_noise, 2),
-        signif(fit.bse, 2),
-        signif(fit.tvalue, 3),
-        pvalue(fit.pvalue),
-        interval(*fit.conf_int().to_numpy()[0].tolist()),
-    )
+    numbers = ((fit.bse_noise, 2), (fit.bse, 2), (fit.tvalue, 3))
+    errors = (signif(value, digits) for value, digits in numbers)
+    ends = interval(*fit.conf_int().to_numpy()[0].tolist())
+    cells = (printed(fit.params, fit.bse_noise, fit.bse), *errors, pvalue(fit.pvalue), ends)
     return Section("Test", heads, (Row(name, cells),))
 
 

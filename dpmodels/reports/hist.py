@@ -114,12 +114,15 @@ def _one_group(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
     table = _lines(fit, runs, 0)
     listing = listed(fit.call.tables[0].factors[-1], fit.bins.names(runs), table, fit.release)
     heights = table["count"].to_numpy() / np.diff(fit.bins.at(np.append(runs.start, runs.stop[-1])))
-    rows = tuple(
-        Row(row.label, (*row.cells[:3], bar))
-        for row, bar in zip(listing.rows, _bars(heights), strict=True)
-    )
+    pairs = zip(listing.rows, _bars(heights), strict=True)
+    rows = tuple(Row(row.label, (*row.cells[:3], bar)) for row, bar in pairs)
     section = Section(listing.title, (*listing.columns[:3], ""), rows)
-    return (section, _quartiles(fit)) if fit._shape[1] > SHOWN_ROWS else (section,)
+    if fit._shape[1] <= SHOWN_ROWS:
+        return (section,)
+    cells, lines = _exact if fit.bins.whole else _rounded, fit.quantile(level=LEVEL)
+    rows = tuple(Row(f"{100 * row['prob']:g}%", cells(row)) for row in lines.to_dict("records"))
+    heads = ("estimate", "95% noise int.", "95% conf. int.")
+    return section, Section(f"Quantiles of {fit.variable}", heads, rows)
 
 
 def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
@@ -157,14 +160,6 @@ def _bars(heights: Floats) -> list[Bar]:
     highest = float(heights.max())
     shares = np.maximum(heights, 0.0) / highest if highest > 0 else np.zeros(len(heights))
     return [Bar(share) for share in shares.tolist()]
-
-
-def _quartiles(fit: HistResult) -> Section:
-    table = fit.quantile(level=LEVEL)
-    cells = _exact if fit.bins.whole else _rounded
-    rows = tuple(Row(f"{100 * row['prob']:g}%", cells(row)) for row in table.to_dict("records"))
-    heads = ("estimate", "95% noise int.", "95% conf. int.")
-    return Section(f"Quantiles of {fit.variable}", heads, rows)
 
 
 def _rounded(row: dict[object, float]) -> tuple[str, ...]:
@@ -298,9 +293,7 @@ def series_report(fit: SeriesResult) -> Report:
             ("Time", f"{fit._facts.factors[-1]}{_by(fit)}, {len(fit.periods):,} periods"),
             ("Noise sd", f"{signif(sds[0], 2)} a period, totals up to {signif(sds[1], 2)}"),
         ),
-        sections=tuple(
-            _series_section(fit, place) for place in range(min(groups.cells, SHOWN_SERIES))
-        ),
+        sections=tuple(map(partial(_series_section, fit), range(min(groups.cells, SHOWN_SERIES)))),
         notes=(
             *omitted(SHOWN_SERIES, groups.cells, "groups", "totals and tidy()"),
             *_series_notes(fit),
@@ -383,6 +376,8 @@ def survfit_report(fit: SurvfitResult) -> Report:
     counted = fit.counted
     complete = complete_rows(fit.release, fit.ncomplete, counted.noise_sd)
     last = f"{fit.times[-1]:,.6g}"
+    names = fit.strata or [counted.spec.time.code]
+    curves = zip(names[:SHOWN_CURVES], counted.curves, strict=False)
     return Report(
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
@@ -392,7 +387,7 @@ def survfit_report(fit: SurvfitResult) -> Report:
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
             *_test(fit),
         ),
-        sections=(_overview(fit), *_curves(fit)),
+        sections=(_overview(fit), *(_curve(*pair) for pair in curves if pair[1].end)),
         notes=(
             *omitted(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
             *_ends(fit),
@@ -429,25 +424,14 @@ def _overview(fit: SurvfitResult) -> Section:
 def _line(row: dict[object, float]) -> tuple[str, ...]:
     low, high = _time(row["conf_low"]), _time(row["conf_high"])
     between = f"[{low}, {high}]" if np.isfinite(row["conf_high"]) else f"from {low}"
-    return (
-        count(row["records"]),
-        count(row["events"]),
-        _time(row["median"]),
-        LOST if np.isnan(row["end"]) else between,
-        _time(row["rmean"]),
-        LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2),
-    )
+    error = LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2)
+    median = (_time(row["median"]), LOST if np.isnan(row["end"]) else between)
+    return (count(row["records"]), count(row["events"]), *median, _time(row["rmean"]), error)
 
 
 def _time(value: float) -> str:
     """Print a time, or a dash if it is not reached."""
     return LOST if np.isnan(value) else f"{value:,.4g}"
-
-
-def _curves(fit: SurvfitResult) -> tuple[Section, ...]:
-    names = fit.strata or [fit.counted.spec.time.code]
-    pairs = zip(names[:SHOWN_CURVES], fit.counted.curves, strict=False)
-    return tuple(_curve(name, curve) for name, curve in pairs if curve.end)
 
 
 def _curve(name: str, curve: Curve) -> Section:

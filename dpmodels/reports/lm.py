@@ -265,10 +265,13 @@ def _unidentified(fit: LMResult) -> list[str]:
                 'weights. Write mechanism="scores" with delta=1e-6 or budget=dp.ZCDP(rho).'
             )
         strength = (
-            "X'X over its noise, along its weakest direction (strength): "
-            f"{fit.strength:.2g}. {_weakest(fit)}"
+            f"X'X over its noise, along its weakest direction (strength): {fit.strength:.2g}."
         )
-        return [*Rank.IDENTIFIED(note), *Rank.DETAIL(strength.strip())]
+        if names := fit.call.names[:-1]:
+            loads = np.abs(np.linalg.eigh(fit.linear.equations.scatter).eigenvectors[:, 0])
+            weakest = [names[i] for i in np.argsort(-loads)[:3] if loads[i] > 0.5]
+            strength += f" Weakest terms: {', '.join(weakest)}." * bool(weakest)
+        return [*Rank.IDENTIFIED(note), *Rank.DETAIL(strength)]
     notes = [
         *Rank.IDENTIFIED(
             f"Not identified at this budget: {_listed(lost)}. Noise hides the number of rows or "
@@ -302,16 +305,6 @@ def _score_tested(fit: LMResult) -> list[str]:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - 5} more" * (len(names) > 6)
     return ", ".join(names[:5] if more else names) + more
-
-
-def _weakest(fit: LMResult) -> str:
-    equations = fit.linear.equations
-    names = fit.call.names[:-1]
-    if not names:
-        return ""
-    loads = np.abs(np.linalg.eigh(equations.scatter).eigenvectors[:, 0])
-    worst = [names[i] for i in np.argsort(-loads)[:3] if loads[i] > 0.5]
-    return f"Weakest terms: {', '.join(worst)}. " if worst else ""
 
 
 # The printed report of ridge and lasso paths.
@@ -359,10 +352,8 @@ def _path_coefficients(path: PathResult) -> Section:
     law = fit.about_population if fit.sampled else fit.about_rows
     sds = law.errors(np.eye(len(fit.names)))
     columns = np.column_stack([path.at(float(penalty)).to_numpy() for penalty in penalties])
-    rows = []
-    for name, sd, line in zip(
-        fit.names[:SHOWN_LINES], sds.tolist(), columns.tolist(), strict=False
-    ):
+    rows, lines = [], zip(fit.names, sds.tolist(), columns.tolist(), strict=True)
+    for name, sd, line in list(lines)[:SHOWN_LINES]:
         last = signif(sd, 2) if math.isfinite(sd) else UNKNOWN
         cells = (*(_cell(value, sd) for value in line), last)
         rows.append(Row(name, cells, about=about(fit.call, name)))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import pandas as pd
-
 from dpmodels.dates import text_of_day
 from dpmodels.inference.screening_tests import NAMES
 from dpmodels.privacy import ZCDP, ApproxDP, total_eps, total_rho
@@ -37,6 +35,11 @@ def select_report(fit: SelectResult) -> Report:
     what = counted_as(release.adjacency)
     bought = release.values is not None
     valued = (("Values", f"{100 * fit.share:.3g}% of the budget"),) if bought else ()
+    n_rows = max(release.count or 0.0, 1.0)
+    unit = math.sqrt(n_rows * release.adjacency.design_effect) if fit.score == "z" else n_rows
+    scale = signif(release.scale / unit, 2)
+    if fit.score == COUNT:
+        scale = f"{signif(release.scale, 2)} {what}"
     limit = math.inf if release.rows is None else release.rows
     n_complete = count(min(max(release.count or 0.0, 0.0), limit))
     complete = () if fit.score == COUNT else (("Complete", f"{n_complete} {what}, noisy"),)
@@ -46,22 +49,13 @@ def select_report(fit: SelectResult) -> Report:
             *opening(fit.call, release),
             *shared_facts(release),
             ("Candidates", f"{fit.ncandidates:,}, by {fit.score}"),
-            ("Ranking noise", f"scale {_scale(fit, what)}"),
+            ("Ranking noise", f"scale {scale}"),
             *complete,
             *valued,
         ),
         sections=(_section(fit, what, " x ".join(facts.factors)),),
         notes=(*_notes(fit), *closing(fit.call, release)),
     )
-
-
-def _scale(fit: SelectResult, what: str) -> str:
-    release = fit.release
-    if fit.score == COUNT:
-        return f"{signif(release.scale, 2)} {what}"
-    rows = max(release.count or 0.0, 1.0)
-    alike = rows * release.adjacency.design_effect
-    return signif(release.scale / (math.sqrt(alike) if fit.score == "z" else rows), 2)
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
@@ -306,24 +300,8 @@ def discoveries_report(discoveries: Discoveries) -> Report:
 def bounds_report(fit: BoundsResult) -> Report:
     """Lay out released and declared bounds as a table of strings."""
     sds = ", then ".join(signif(sd, 2) for sd in fit.release.noise_sds)
-    return Report(
-        title="Private bounds",
-        facts=(
-            *opening(fit.call, fit.release),
-            *shared_facts(fit.release),
-            ("Variables", count(len(fit.names))),
-            ("Cell noise", f"sd {sds}"),
-        ),
-        sections=(_bounds_section(fit),),
-        notes=(*_bounds_notes(fit), *closing(fit.call, fit.release)),
-    )
-
-
-def _bounds_section(fit: BoundsResult) -> Section:
-    heads = ("Found", "Declared", "% beyond", "95% noise int.")
-    intervals = fit.noise_int().to_numpy()
-    rows = []
-    lines = zip(fit.call.tables, fit.found.values(), intervals, strict=True)
+    heads, rows = ("Found", "Declared", "% beyond", "95% noise int."), []
+    lines = zip(fit.call.tables, fit.found.values(), fit.noise_int().to_numpy(), strict=True)
     for facts, bounds, (low, high) in list(lines)[:SHOWN_VARIABLES]:
         shares = (LOST, LOST)
         if bounds.cells:
@@ -334,7 +312,17 @@ def _bounds_section(fit: BoundsResult) -> Section:
         declared += f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
         ranges = (narrowed if bounds.is_narrowed else "as declared", declared)
         rows.append(Row(facts.measured, (*ranges, *shares)))
-    return Section("Bounds", heads, tuple(rows))
+    return Report(
+        title="Private bounds",
+        facts=(
+            *opening(fit.call, fit.release),
+            *shared_facts(fit.release),
+            ("Variables", count(len(fit.names))),
+            ("Cell noise", f"sd {sds}"),
+        ),
+        sections=(Section("Bounds", heads, tuple(rows)),),
+        notes=(*_bounds_notes(fit), *closing(fit.call, fit.release)),
+    )
 
 
 def _range_text(facts: TableCall, lower: float, upper: float) -> str:
@@ -369,8 +357,17 @@ def _bounds_notes(fit: BoundsResult) -> tuple[str, ...]:
 def levels_report(fit: LevelsResult) -> Report:
     """Lay out levels with their noisy counts as tables of strings, one per variable."""
     release = fit.release
-    table, what = fit.tidy(), counted_as(release.adjacency)
+    table, what, sections = fit.tidy(), counted_as(release.adjacency), []
     scale = signif(release.scale / fit.unit, 2)
+    for name in fit.names:
+        columns = table[table["variable"] == name].head(SHOWN_GROUPS)
+        lines = columns[["level", "estimate", "noise_low", "noise_high"]].itertuples(index=False)
+        rows = tuple(
+            Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
+            for level, noisy, low, high in lines
+        )
+        heads = (what.capitalize(), "95% noise int.")
+        sections.append(Section(name, heads, rows or (Row("(none found)", ("", "")),)))
     return Report(
         title="Private levels",
         facts=(
@@ -379,25 +376,13 @@ def levels_report(fit: LevelsResult) -> Report:
             ("Cell noise", f"scale {scale}, at most {_threshold(fit)}"),
             ("Found", f"95% of levels with {count(fit.found_with())} {what}"),
         ),
-        sections=tuple(
-            _levels_section(name, table[table["variable"] == name], what) for name in fit.names
-        ),
+        sections=tuple(sections),
         notes=(*_levels_notes(fit), *closing(fit.call, release)),
     )
 
 
 def _threshold(fit: LevelsResult) -> str:
     return count(fit.release.most / fit.unit)
-
-
-def _levels_section(name: str, table: pd.DataFrame, what: str) -> Section:
-    columns = ["level", "estimate", "noise_low", "noise_high"]
-    rows = tuple(
-        Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
-        for level, noisy, low, high in table[columns].head(SHOWN_GROUPS).itertuples(index=False)
-    )
-    heads = (what.capitalize(), "95% noise int.")
-    return Section(name, heads, rows or (Row("(none found)", ("", "")),))
 
 
 def _levels_notes(fit: LevelsResult) -> tuple[str, ...]:

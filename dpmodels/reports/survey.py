@@ -48,12 +48,11 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
     complete = f"{count(fit.ncomplete)} {counted}"
     observed = header.observations(release) if charged else f"{count(release.rows)} respondents"
     subset = () if release.subset is None else (("Subset", release.subset),)
+    trust = ("Model", "local: no curator is trusted")
     return (
         ("Formula", fit.call.formula),
         ("Guarantee", f"{guarantee} for {whose}, local"),
-        ("Mechanism", release_facts(release)["Mechanism"])
-        if charged
-        else ("Model", "local: no curator is trusted"),
+        ("Mechanism", release_facts(release)["Mechanism"]) if charged else trust,
         ("Neighbours", release.adjacency.describe() if charged else "one respondent's answers"),
         *subset,
         *(release.table or ()),

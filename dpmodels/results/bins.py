@@ -277,15 +277,11 @@ class Rectangles(NamedTuple):
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
         """Return the noise in sums of the cells inside and the others of a group, with weights."""
         n = len(self.first.start)
-        inside_weight, outside_weight = (
-            np.broadcast_to(weight, n)[:, None] for weight in (inside, outside)
-        )
-        spreads = [
-            counts.spread(
-                outside_weight[block] + (inside_weight - outside_weight)[block] * held_ends
-            )
-            for block, held_ends in self._some()
-        ]
+        inside_weight = np.broadcast_to(inside, n)[:, None]
+        outside_weight = np.broadcast_to(outside, n)[:, None]
+        spreads, difference = [], inside_weight - outside_weight
+        for block, fractions in self._some():
+            spreads.append(counts.spread(outside_weight[block] + difference[block] * fractions))
         return Spread(*map(np.concatenate, zip(*spreads, strict=True)))
 
     def _some(self) -> Iterator[tuple[slice, Floats]]:

@@ -42,7 +42,7 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.derived_table import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
-from dpmodels.typing import Coder, DataArray, Floats
+from dpmodels.typing import Coder, DataArray, Floats, TableColumns
 from dpmodels.variables import Numeric
 from dpmodels.verbs import documented
 
@@ -368,22 +368,15 @@ class Analysis:
     def _matrix(self, second: Floats) -> Covariance:
         call, release = self.call, self.release
         count, total, noise = release.count, release.total, release.noise
-        n_public, row_norm = release.rows, call.row_norm
+        limits: TableColumns = {"max_rows": release.rows, "row_norm": call.row_norm}
         if total is None or call.center:
-            cov = covariance(
-                count, total, second, noise, max_rows=n_public, box=call.box, row_norm=row_norm
-            )
+            cov = covariance(count, total, second, noise, box=call.box, **limits)
         else:
             origin = -call.origin / call.divisor
-            cov = second_moment_about(
-                origin, count, total, second, noise, max_rows=n_public, row_norm=row_norm
-            )
-        match call.scale:
-            case "sd":
-                return correlation(cov)
-            case None:
-                return in_units(cov, call.divisor)
-        return cov
+            cov = second_moment_about(origin, count, total, second, noise, **limits)
+        if call.scale == "sd":
+            return correlation(cov)
+        return in_units(cov, call.divisor) if call.scale is None else cov
 
     @property
     def independent(self) -> float:

@@ -220,13 +220,10 @@ class OverviewResult(Tested):
 def _mean(result: MeanResult) -> dict[str, object]:
     facts, moments = result._facts, result._moments.together
     noise, sampling = moments.mean_noise_sd[0], moments.mean_sampling_sd[0]
-    return {
-        "count": float(result.counts.sum()),
-        "estimate": facts.lower + facts.width * moments.means[0],
-        "sd": facts.width * np.sqrt(moments.variances[0]),
-        "std_error": facts.width * np.hypot(noise, sampling),
-        "noise_sd": facts.width * noise,
-    }
+    mean, sd = facts.lower + facts.width * moments.means[0], np.sqrt(moments.variances[0])
+    numbers = {"count": float(result.counts.sum()), "estimate": mean, "sd": facts.width * sd}
+    error = facts.width * np.hypot(noise, sampling)
+    return {**numbers, "std_error": error, "noise_sd": facts.width * noise}
 
 
 def _levels(result: TableResult) -> list[dict[str, object]]:

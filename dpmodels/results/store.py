@@ -81,23 +81,19 @@ def result_bytes(result: Any) -> bytes:
 
 def read_parts(saved: Saved) -> Parts:
     """Read a request and its release; FrameError for what has another shape."""
-    shape = {
-        "request": Request.of_saved,
-        "release": _release(saved.arrays),
-        "ledger": str,
-        "reason": str,
-    }
-    return Parts(**external_files.conform(shape, saved.facts, ""))
-
-
-def _release(arrays: Mapping[str, object]) -> object:
 
     def read(plain: Plain) -> Plain:
         name, facts = plain if isinstance(plain, list | tuple) and len(plain) == 2 else (None, None)
         kind = _RELEASES[external_files.conform(external_files.one_of(*_RELEASES), name, "name")]
-        return read_release(kind, facts, arrays)
+        return read_release(kind, facts, saved.arrays)
 
-    return read
+    shape = {
+        "request": Request.of_saved,
+        "release": read,
+        "ledger": str,
+        "reason": str,
+    }
+    return Parts(**external_files.conform(shape, saved.facts, ""))
 
 
 def read_release(kind: object, facts: object, arrays: Mapping[str, object]) -> object:

@@ -165,15 +165,11 @@ class Curve:
         if place == self.end:
             return np.nan
         before = 1.0 if place == 0 else float(self.counts.survival[place - 1])
-        start, stop = self._spans[place : place + 2].tolist()
+        start, stop = np.append(0.0, self.times)[place : place + 2].tolist()
         fallen = before - float(self.counts.survival[place])
         if not self.halved[place] or not fallen > 0:
             return float(stop)
         return float(start + (stop - start) * (before - left) / fallen)
-
-    @property
-    def _spans(self) -> Floats:
-        return np.append(0.0, self.times)
 
     def _reached(self, low: Floats, high: Floats, left: float) -> tuple[float, float]:
         """Return the ends of the intervals that a quantile may be in; inf where it may be later.
@@ -185,10 +181,8 @@ class Curve:
         later = np.flatnonzero(high > left)
         last = int(later[-1]) + 1 if later.size else 0
         begins = first < self.end and not self.halved[first]
-        return (
-            float(self._spans[first + begins]),
-            float(self.times[last]) if last < self.end else np.inf,
-        )
+        begin = float(np.append(0.0, self.times)[first + begins])
+        return begin, float(self.times[last]) if last < self.end else np.inf
 
     def mean(self, upto: int, level: float) -> TableColumns:
         """Return the mean time up to the end of an interval; its ends fall at once and at last."""
