@@ -140,8 +140,8 @@ def hist(
         ax.fill_between(breaks, low, high, step="post", color=style.GREY, alpha=0.5, linewidth=0)
         ax.stairs(heights, breaks, color=style.BLUE, linewidth=1.2)
     else:
-        look: style.Keywords = {"color": style.BLUE, "edgecolor": "white", "linewidth": 0.6}
-        ax.bar(breaks[:-1], heights, widths, align="edge", **look)
+        starts, blue = breaks[:-1], style.BLUE
+        ax.bar(starts, heights, widths, align="edge", color=blue, edgecolor="white", linewidth=0.6)
         style.error_bars(ax, breaks[:-1] + widths / 2, heights, yerr=interval_lengths)
     ax.set_ylim(bottom=0)
     mark = Line2D([], [], color=style.INK, marker="|", linestyle="", label="noise interval")

@@ -154,10 +154,9 @@ def _write(ax: Axes, tip: _Tip, name: str, obstacle_lists: Iterable[Sequence[Bbo
     ``obstacle_lists`` are the boxes to avoid, the strictest list first.
     """
     frame = ax.get_window_extent()
-    look: Keywords = {"fontsize": FONT, "color": INK, "parse_math": False}
     anchor = (float(tip[0]), float(tip[1]))
-    text = ax.annotate(name, anchor, (0.0, 0.0), textcoords="offset points", **look)
-    text.set_path_effects(halo(2.0))
+    text = ax.annotate(name, anchor, (0.0, 0.0), textcoords="offset points", parse_math=False)
+    text.set(fontsize=FONT, color=INK, path_effects=halo(2.0))
     along = float(np.arctan2(tip[1], tip[0]))
     polar = [(distance, along + turn) for distance in _OFFSETS for turn in _TURNS]
     for obstacles in obstacle_lists:

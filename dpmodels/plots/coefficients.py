@@ -291,8 +291,8 @@ def divisions(
     )
     for label, mask, face, edge in groups:
         if mask.any():
-            look: style.Keywords = {"facecolor": face, "edgecolor": edge, "linewidth": 1.3}
-            ax.scatter(places[mask], score[mask], s=42, zorder=5, label=label, **look)
+            points = ax.scatter(places[mask], score[mask], s=42, zorder=5, label=label)
+            points.set(facecolor=face, edgecolor=edge, linewidth=1.3)
     upward = len(labels) > MOST_ACROSS or max(map(len, labels)) > 6
     ax.set_xticks(places, list(labels), rotation=90 if upward else 0)
     ax.set_xlabel(across, parse_math=False)
@@ -328,8 +328,10 @@ def ranges(
     starts, stops = np.maximum(ends[:-1], low)[in_view], np.minimum(ends[1:], high)[in_view]
     shown_counts = counts[in_view]
     colours = np.where(shown_counts > noise, style.BLUE, style.GREY)
-    look: style.Keywords = {"color": colours.tolist(), "edgecolor": "white", "linewidth": 0.4}
-    ax.bar(starts, shown_counts, stops - starts, align="edge", **look)
+    widths, shades = stops - starts, colours.tolist()
+    ax.bar(
+        starts, shown_counts, widths, align="edge", color=shades, edgecolor="white", linewidth=0.4
+    )
     ax.axhspan(-noise, noise, color=style.GREY, alpha=0.2, linewidth=0, zorder=0)
     for end in estimated:
         ax.axvline(end, color=style.VERMILION, linewidth=1.6)
@@ -405,8 +407,8 @@ def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None =
     ax.plot([lie, lie, 0], [0, eps, eps], color=style.GREY, linewidth=0.8, linestyle="--")
     ax.plot([lie], [eps], marker="o", color=style.VERMILION)
     text = f"{how}: lie {lie:.3g}, eps {eps:.3g}"
-    look: style.Keywords = {"color": style.INK, "fontsize": "small", "parse_math": False}
-    ax.annotate(text, (lie, eps), (6, 6), textcoords="offset points", **look)
+    label = ax.annotate(text, (lie, eps), (6, 6), textcoords="offset points", parse_math=False)
+    label.set(color=style.INK, fontsize="small")
     ax.set_xlim(0, end)
     ax.set_ylim(0, top)
     ax.set_xlabel("probability that an answer is a lie")

@@ -113,8 +113,8 @@ def distribution(
     breaks_shown = breaks[points]
     line, *ends = (np.append(0.0, heights)[points] for heights in (shares, *bands))
     ax.fill_between(breaks_shown, ends[2], ends[3], color=PALE, linewidth=0, label="population")
-    noise: Keywords = {"color": GREY, "alpha": 0.6, "linewidth": 0, "label": "noise"}
-    ax.fill_between(breaks_shown, ends[0], ends[1], **noise)
+    low, high = ends[:2]
+    ax.fill_between(breaks_shown, low, high, color=GREY, alpha=0.6, linewidth=0, label="noise")
     ax.plot(breaks_shown, line, color=BLUE, linewidth=1.2)
     ax.set_ylim(-0.02, 1.02)
     few_ticks(ax)
@@ -181,11 +181,10 @@ def _name(ax: Axes, lines: list[tuple[str, float, str]]) -> None:
     for index in range(1, len(heights)):
         heights[index] = max(heights[index], heights[index - 1] + gap)
     excess, names = max(heights[-1] - high, 0.0), short_names([line[0] for line in lines])
-    look: Keywords = {"va": "center", "fontsize": SMALL, "parse_math": False}
     for height, name, (_, _, colour) in zip(heights, names, lines, strict=True):
         anchor, at = (1.0, height - excess), ("axes fraction", "data")
-        text = ax.annotate(name, anchor, (4, 0), at, "offset points", color=colour, **look)
-        text.set_annotation_clip(False)
+        text = ax.annotate(name, anchor, (4, 0), at, "offset points", color=colour, va="center")
+        text.set(fontsize=SMALL, parse_math=False, annotation_clip=False)
 
 
 # Trade-off curves: false-negative rates against false-positive rates.
@@ -266,9 +265,9 @@ def survival_curves(
             np.append(1.0, curve.columns[name])
             for name in ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
         )
-        step: Keywords = {"step": "post" if steps else None, "linewidth": 0}
         for low, high, alpha in ((ends[2], ends[3], 0.14), (ends[0], ends[1], 0.32)):
-            ax.fill_between(times, low, high, color=colour, alpha=alpha, **step)
+            area = ax.fill_between(times, low, high, step="post" if steps else None, color=colour)
+            area.set(alpha=alpha, linewidth=0)
         label_text = (curve.name or "all rows") + ": not reported" * (len(times) == 1)
         (drawn_line,) = ax.plot(times, level, color=colour, linestyle=line, label=label_text)
         drawn_line.set(linewidth=1.6, drawstyle="steps-post" if steps else "default")
@@ -317,9 +316,11 @@ def _at_risk(ax: Axes, curves: Sequence[Drawn], *, steps: bool) -> None:
     ax.annotate("at risk", (0, 0), (0, -44), xycoords="axes fraction", color=INK, **text_style)
     for index, n_risk in enumerate(n_risk_by_curve):
         colour, height = COLOURS[index % len(COLOURS)], -58 - 13 * index
-        look: Keywords = {"xycoords": across, "ha": "center", "color": colour, **text_style}
         for time in (tick for tick in ticks if tick in n_risk):
-            ax.annotate(f"{n_risk[time]:,}", (time, 0), (0, height), **look)
+            text = f"{n_risk[time]:,}"
+            ax.annotate(
+                text, (time, 0), (0, height), across, ha="center", color=colour, **text_style
+            )
 
 
 def _risks(curve: Drawn, *, steps: bool) -> dict[float, int]:

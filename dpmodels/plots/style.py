@@ -138,10 +138,9 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
     height = max(min(height, ax.figure.bbox.height / ax.figure.dpi - 1.2), 0.3)
     turn = math.degrees(math.asin(min(0.75 * height / width, 0.309)))
     size = min(72 * width / (0.72 * len(stamp)), 54 * height)
-    look: Keywords = {"fontsize": max(8.0, size), "fontweight": "bold", "color": INK, "alpha": 0.4}
-    look |= {"ha": "center", "va": "center", "rotation": round(turn), "parse_math": False}
-    look |= {"transform": ax.transAxes, "zorder": 2.9, "path_effects": halo(3.0)}
-    ax.text(0.5, 0.5, stamp, **look)
+    text = ax.text(0.5, 0.5, stamp, transform=ax.transAxes, ha="center", va="center", color=INK)
+    text.set(fontsize=max(8.0, size), fontweight="bold", alpha=0.4, rotation=round(turn))
+    text.set(zorder=2.9, path_effects=halo(3.0), parse_math=False)
     return ax
 
 

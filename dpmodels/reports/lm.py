@@ -71,8 +71,6 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     model = f"WLS, weights {weighted}" if weighted else "OLS"
     freedom = "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
     n_slopes = sum(str(name) != INTERCEPT for name in fit.params.index)
-    sizes = ((code, len(fit.terms[code]) + 1) for code in fit.model.fixed)
-    fixed = ", ".join(f"{code} ({size:,} levels)" for code, size in sizes)
     of = "all slopes" if slopes == n_slopes else f"{slopes:.0f} of {n_slopes} slopes"
     return (
         ("Dep. variable", fit.call.names[-1]),
@@ -83,10 +81,16 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Wald chi2", f"{signif(statistic, 4)} ({of} 0)" if tested else "-"),
         ("Df", f"{slopes:.0f} model, {freedom} residuals"),
         ("Prob (chi2)", pvalue(chance) if tested else "-"),
-        *((("Fixed effects", fixed),) if fixed else ()),
+        *_fixed_effects(fit),
         *_covariance_type(fit),
         *shared,
     )
+
+
+def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
+    sizes = [(code, len(fit.terms[code]) + 1) for code in fit.model.fixed]
+    text = ", ".join(f"{code} ({size:,} levels)" for code, size in sizes)
+    return (("Fixed effects", text),) if sizes else ()
 
 
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:

@@ -456,7 +456,6 @@ class OrderedGroup:
         """Return the shares of the cells up to each, and their intervals, shape (cells,)."""
         counts = self.whole
         shares = _fractions(np.cumsum(counts), float(counts.sum()))
-        columns: TableColumns = {"cdf": shares}
         if self.runs is None:
             inner = outer = self._running_ends(np.cumsum(self.cells), self._upto, level)
         else:
@@ -471,7 +470,7 @@ class OrderedGroup:
         # All rows are up to the last cell, whatever the noise.
         noisy[0][-1] = sampled[0][-1] = 1.0
         ends = dict(zip(("noise_low", "noise_high"), noisy, strict=True))
-        return columns | ends | dict(zip(("conf_low", "conf_high"), sampled, strict=True))
+        return {"cdf": shares} | ends | dict(zip(("conf_low", "conf_high"), sampled, strict=True))
 
     def _running_ends(
         self, sums: Floats, of: Sums, level: float

@@ -37,7 +37,7 @@ from dpmodels.results.estimate_table import (
     table_of_estimates,
     unit_of,
 )
-from dpmodels.typing import Axes, Floats, TableColumns
+from dpmodels.typing import Axes, Floats
 from dpmodels.variables import Categorical, Numeric
 from dpmodels.verbs import documented
 
@@ -143,9 +143,10 @@ class BoundsResult(Result):
         params, tables = self.params, self.call.tables
         further = {**params, "declared_lower": [table.lower for table in tables]}
         further["declared_upper"] = [table.upper for table in tables]
-        numbers: TableColumns = {"estimate": self.outside}
-        numbers["identified"] = [bounds.is_narrowed for bounds in self.found.values()]
-        return table_of_estimates(self, params.index, further=further, **numbers)
+        identified = [bounds.is_narrowed for bounds in self.found.values()]
+        return table_of_estimates(
+            self, params.index, further=further, estimate=self.outside, identified=identified
+        )
 
     def _line(self) -> dict[str, object]:
         n_narrowed = sum(bounds.is_narrowed for bounds in self.found.values())

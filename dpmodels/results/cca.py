@@ -17,7 +17,7 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.typing import Axes, DataArray, Floats, TableColumns
+from dpmodels.typing import Axes, DataArray, Floats
 from dpmodels.verbs import documented
 
 
@@ -191,8 +191,8 @@ class CCAResult(Result):
 
     def _estimates(self) -> EstimateTable:
         index, sd = pd.Index(self.names, name="component"), self.cor_noise_sd
-        numbers: TableColumns = {"estimate": self.cor, "noise_sd": sd, "identified": self.readable}
-        return table_of_estimates(self, index, **numbers)
+        cor, readable = self.cor, self.readable
+        return table_of_estimates(self, index, estimate=cor, noise_sd=sd, identified=readable)
 
     def _line(self) -> dict[str, object]:
         sizes = dict(zip(("nx", "ny"), self._sizes, strict=True))

@@ -42,7 +42,7 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.derived_table import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
-from dpmodels.typing import Coder, DataArray, Floats, TableColumns
+from dpmodels.typing import Coder, DataArray, Floats
 from dpmodels.variables import Numeric
 from dpmodels.verbs import documented
 
@@ -368,12 +368,16 @@ class Analysis:
     def _matrix(self, second: Floats) -> Covariance:
         call, release = self.call, self.release
         count, total, noise = release.count, release.total, release.noise
-        limits: TableColumns = {"max_rows": release.rows, "row_norm": call.row_norm}
+        rows, norm = release.rows, call.row_norm
         if total is None or call.center:
-            cov = covariance(count, total, second, noise, box=call.box, **limits)
+            cov = covariance(
+                count, total, second, noise, max_rows=rows, box=call.box, row_norm=norm
+            )
         else:
             origin = -call.origin / call.divisor
-            cov = second_moment_about(origin, count, total, second, noise, **limits)
+            cov = second_moment_about(
+                origin, count, total, second, noise, max_rows=rows, row_norm=norm
+            )
         if call.scale == "sd":
             return correlation(cov)
         return in_units(cov, call.divisor) if call.scale is None else cov

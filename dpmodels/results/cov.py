@@ -31,7 +31,7 @@ from dpmodels.results.components import Analysis, checked_ncomp, root_sd
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, product_unit, table_of_estimates, unit_of
 from dpmodels.results.pca import PCAResult
-from dpmodels.typing import Axes, Coder, DataArray, Dataset, Floats, TableColumns
+from dpmodels.typing import Axes, Coder, DataArray, Dataset, Floats
 from dpmodels.verbs import documented
 
 # Variables of a dataset of the matrix.
@@ -345,7 +345,7 @@ def cor_test(
     if repeated:
         raise ArgumentError(f"given: {call.names[repeated[0]]!r} is one of the two tested columns")
     correlation = _correlation(call, release, equations(call, release), pair, conditions)
-    row: TableColumns = {f"column{at + 1}": call.names[place] for at, place in enumerate(pair)}
+    row: dict[str, object] = {f"column{at + 1}": call.names[i] for at, i in enumerate(pair)}
     row |= {"estimate": correlation.estimate, "noise_sd": correlation.noise_sd}
     row |= dict(zip(("statistic", "df", "p_value"), correlation.test, strict=True))
     row |= dict(zip(("conf_low", "conf_high"), correlation.ends(level), strict=True))

@@ -143,9 +143,15 @@ class FDRResult(Result):
     def _estimates(self) -> EstimateTable:
         table = self.discoveries.tidy().set_index("hypothesis")
         names, further = table.index, dict(table[["p_adjusted", "rejected"]])
-        numbers: TableColumns = {"estimate": self.params[names], "p_value": table["p_value"]}
-        numbers["noise_sd"] = self.bse_noise[names]
-        estimates = table_of_estimates(self, names, further=further, labels=names, **numbers)
+        estimates = table_of_estimates(
+            self,
+            names,
+            further=further,
+            labels=names,
+            p_value=table["p_value"],
+            estimate=self.params[names],
+            noise_sd=self.bse_noise[names],
+        )
         return replace(estimates, noise=lambda level: self.noise_int(level).loc[names])
 
     @documented

@@ -28,7 +28,6 @@ from dpmodels.results.estimate_table import legend
 from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, one_column, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult, SubspaceResult
-from dpmodels.typing import TableColumns
 from dpmodels.variables import Boolean, Categorical, Variable
 
 if TYPE_CHECKING:
@@ -354,9 +353,8 @@ def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
         numbers = {"estimate": table[:, j], "noise_sd": noise[j], "spread": spread[j]}
         cells = cells_of(fit.call.names, numbers, readable[j], LOST)
         percent = (float(np.clip(shares[j], 0, 1)), share_sds[j])
-        of_component = {"std_dev": (fit.sdev.to_numpy()[j], sds[j]), "percent": percent}
-        facts: TableColumns = {"component": names[j], "note": note}
-        columns.append(Column(fit, "PCA", "", LOADINGS, cells, {**stats, **of_component}, **facts))
+        of_component = {**stats, "std_dev": (fit.sdev.to_numpy()[j], sds[j]), "percent": percent}
+        columns.append(Column(fit, "PCA", "", LOADINGS, cells, of_component, names[j], note=note))
     return tuple(columns)
 
 
@@ -377,8 +375,8 @@ def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
     columns = list[Column]()
     for name, loadings in zip(names, table.T, strict=False):
         cells = cells_of(fit.call.names, {"estimate": loadings}, not fit.lost, LOST)
-        facts: TableColumns = {"component": name, "note": "; ".join(notes)}
-        columns += one_column(fit, "subspace", "", LOADINGS, cells, **facts)
+        note = "; ".join(notes)
+        columns += one_column(fit, "subspace", "", LOADINGS, cells, component=name, note=note)
     return tuple(columns)
 
 
@@ -396,16 +394,16 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
     columns, stats = [], stats_of(fit, nobs=_count_sd(fit))
     for j, name in enumerate(names):
         cells = cells_of(names[j:], {"estimate": values[j:, j], "noise_sd": noise[j:, j]})
-        facts: TableColumns = {"component": name, "note": note}
-        columns.append(Column(fit, "correlation", "", "Correlations", cells, stats, **facts))
+        kind = ("correlation", "", "Correlations")
+        columns.append(Column(fit, *kind, cells, stats, name, note=note))
     return tuple(columns)
 
 
 @columns_of.register
 def _canonical(fit: CCAResult, level: float) -> tuple[Column, ...]:
     interval, identified = fit.noise_int(level), fit.readable.to_numpy()
-    numbers: TableColumns = {"estimate": fit.cor, "noise_sd": fit.cor_noise_sd}
-    numbers |= {"noise_low": interval["lower"], "noise_high": interval["upper"]}
+    numbers = {"estimate": fit.cor.to_numpy(), "noise_sd": fit.cor_noise_sd.to_numpy()}
+    numbers |= dict(zip(("noise_low", "noise_high"), interval.to_numpy().T, strict=True))
     cells = cells_of(fit.names, numbers, identified, LOST)
     stats = stats_of(fit, nobs=_count_sd(fit))
     return (Column(fit, "CCA", "", "Canonical correlations", cells, stats),)

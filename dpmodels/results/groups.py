@@ -32,7 +32,7 @@ from dpmodels.results.estimate_table import (
     table_of_estimates,
     unit_of,
 )
-from dpmodels.typing import Axes, Floats, TableColumns
+from dpmodels.typing import Axes, Floats
 from dpmodels.verbs import documented
 
 WELCH: Final = (
@@ -145,8 +145,8 @@ class GroupedResult(Result):
 
     def _estimates(self) -> EstimateTable:
         facts, further = self._facts, {"count": self.counts, "sd": self.sd}
-        about: TableColumns = {"labels": facts.variable, "unit": self._unit}
-        return table_of_estimates(self, facts.index, further=further, **about)
+        label, unit = facts.variable, self._unit
+        return table_of_estimates(self, facts.index, further=further, labels=label, unit=unit)
 
     @property
     def _unit(self) -> str:
@@ -157,9 +157,17 @@ class GroupedResult(Result):
         """Draw the estimates by group, with both intervals."""
         facts = self._facts
         title = axis_title(f"{self._called} of {facts.measured}", self.call.codebook)
-        look: TableColumns = {"at": None, "lost": "too few rows", "labels": facts.labels}
-        look |= {"title": title, "across": " / ".join(facts.factors)}
-        axes = self._draw_intervals(self.params, ax, level, caption, **look)
+        axes = self._draw_intervals(
+            self.params,
+            ax,
+            level,
+            caption,
+            labels=facts.labels,
+            title=title,
+            at=None,
+            lost="too few rows",
+            across=" / ".join(facts.factors),
+        )
         if facts.date and self._dated:
             axes.xaxis_date()
         return axes
@@ -529,9 +537,17 @@ class TTestResult(Tested):
         """
         named = "Difference in means" if self._facts.factors else "Mean"
         title = axis_title(f"{named} of {self._facts.measured}", self.call.codebook)
-        look: TableColumns = {"at": self.mu, "lost": "too few rows", "labels": [self.term]}
-        look |= {"title": title, "across": " / ".join(self._facts.factors)}
-        return self._draw_intervals([self.params], ax, level, caption, **look)
+        return self._draw_intervals(
+            [self.params],
+            ax,
+            level,
+            caption,
+            labels=[self.term],
+            title=title,
+            at=self.mu,
+            lost="too few rows",
+            across=" / ".join(self._facts.factors),
+        )
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test."""

@@ -23,7 +23,7 @@ from dpmodels.results.bins import Bins, OrderedGroup, Ranges
 from dpmodels.results.count_tables import Binned, by_group, place_of
 from dpmodels.results.estimate_table import EstimateTable, axis_title, count_table, counted_as
 from dpmodels.results.table import TableResult
-from dpmodels.typing import Axes, DataArray, Floats, TableColumns
+from dpmodels.typing import Axes, DataArray, Floats
 from dpmodels.verbs import documented
 
 # A choice: bars that a picture shows.
@@ -127,8 +127,8 @@ class HistResult(Binned):
         further |= {"released": self.ordered.cells.ravel(), "density": self._density.ravel()}
         sd = np.nan if self.ordered.unlawful else np.tile(self.noise_sd, n_groups)
         index = facts.index.set_names([*facts.factors[:-1], "bin"])
-        words: TableColumns = {"further": further, "labels": facts.variable}
-        return count_table(self, index, self.ordered.whole[:-1], noise_sd=sd, **words)
+        counts, label = self.ordered.whole[:-1], facts.variable
+        return count_table(self, index, counts, noise_sd=sd, further=further, labels=label)
 
     @documented
     def between(

@@ -32,7 +32,7 @@ from dpmodels.results.base import Tabulated, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import interval_frame, require_factors, shares_within
 from dpmodels.results.estimate_table import EstimateTable, count_table, counted_as
-from dpmodels.typing import Array, Axes, DataArray, Floats, Integers, TableColumns
+from dpmodels.typing import Array, Axes, DataArray, Floats, Integers
 from dpmodels.verbs import documented
 
 
@@ -285,8 +285,10 @@ class Margin(Tabulated):
 
     def _estimates(self) -> EstimateTable:
         facts, further = self.facts, {"released": self._unbiased.ravel()}
-        words: TableColumns = {"noise_sd": self.noise_sd, "labels": facts.variable}
-        return count_table(self, facts.index, self.counts, further=further, **words)
+        sd, label = self.noise_sd, facts.variable
+        return count_table(
+            self, facts.index, self.counts, noise_sd=sd, further=further, labels=label
+        )
 
     @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:

@@ -51,11 +51,7 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
     names = variables_named(design, factors)
     at_values = _at_values(model, at)
     values = {name: at_values.get(name) or _usual(model, name) for name in design.variables}
-    unset = [name for name in names if name not in at_values and levels_of(design, name) is None]
-    for name in unset:
-        ends = (_said(design.codebook[name], end) for end in bounds(design.codebook, name))
-        example = f"at={{{name!r}: [{', '.join(ends)}]}}"
-        raise ArgumentError(f"{name!r} is a number: give its values, as {example}")
+    _require_values(design, names, at_values)
     order = [*names, *(name for name in design.variables if name not in names)]
     shape = [len(values[name]) for name in order]
     if math.prod(shape) * len(model.terms.names) > MAX_REGRESSORS:
@@ -64,17 +60,34 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
             f"at={{{order[-1]!r}: ...}}"
         )
     places = np.indices(shape).reshape(len(order), -1)
-    codes = (np.array(list(values[name].values())) for name in order)
-    columns = {name: of[place] for name, of, place in zip(order, codes, places, strict=True)}
+    columns = {
+        name: np.array(list(values[name].values()))[place]
+        for name, place in zip(order, places, strict=True)
+    }
     cells = math.prod(shape[: len(names)])
     rows = model.rows(columns).reshape(cells, -1, len(model.terms.names)).mean(axis=1)
     first = places[:, :: places.shape[1] // cells]
-    pairs = zip(names, first, strict=False)
-    keys = {name: [list(values[name])[i] for i in place] for name, place in pairs}
+    keys = {
+        name: [list(values[name])[i] for i in place]
+        for name, place in zip(names, first, strict=False)
+    }
     rest = order[len(names) :]
     fixed = {quote(name): str(*values[name]) for name in rest if len(values[name]) == 1}
     averaged = tuple(quote(name) for name in rest if len(values[name]) > 1)
     return Grid(pd.DataFrame(keys), rows, fixed, averaged)
+
+
+def _require_values(
+    design: Design, factors: Sequence[str], at_values: Mapping[str, object]
+) -> None:
+    for name in factors:
+        if name not in at_values and levels_of(design, name) is None:
+            ends = ", ".join(
+                _said(design.codebook[name], end) for end in bounds(design.codebook, name)
+            )
+            raise ArgumentError(
+                f"{name!r} is a number: give its values, as at={{{name!r}: [{ends}]}}"
+            )
 
 
 def _usual(model: Fitted, name: str) -> dict[object, float]:
@@ -180,8 +193,11 @@ def margins(model: Fitted, columns: Columns, variables: list[str], level: float)
     effects = [effect for name in variables for effect in _effects(model, columns, name)]
     slopes = np.array([effect.slope for effect in effects])
     values = np.array([effect.estimate for effect in effects])
-    labels = pd.DataFrame([effect[:2] for effect in effects], columns=["term", "contrast"])
-    return labels.assign(**tested(model.law, slopes, values, level, "none"))
+    labels = {
+        "term": [effect.term for effect in effects],
+        "contrast": [effect.contrast for effect in effects],
+    }
+    return pd.DataFrame({**labels, **tested(model.law, slopes, values, level, "none")})
 
 
 def complete_rows(model: Fitted, columns: Columns) -> Columns:
@@ -259,8 +275,9 @@ def in_steps(design: Design, name: str) -> bool:
 
 def _factors(design: Design, name: str) -> TableColumns:
     codes = dict.fromkeys(code for block in design.blocks for code in block.term)
-    inside = [code for code in codes if name in variables_in(code)]
-    return {code: compile_factor(code, design.codebook) for code in inside}
+    return {
+        code: compile_factor(code, design.codebook) for code in codes if name in variables_in(code)
+    }
 
 
 def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
@@ -277,8 +294,9 @@ def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
 
 
 def _variable(design: Design, part: object) -> str:
-    by_text = {quote(name): name for name in design.variables}
-    by_text |= {name: name for name in design.variables}
+    by_text = {quote(name): name for name in design.variables} | {
+        name: name for name in design.variables
+    }
     text = part if isinstance(part, str) else ""
     text = text if text in by_text else text.strip()
     if text in by_text:
@@ -292,7 +310,8 @@ def _variable(design: Design, part: object) -> str:
         return used[0]
     raise ArgumentError(
         f"{quoted(part)} is not a variable of the terms{did_you_mean(part, design.variables)}: "
-        f"write one of {shorten(', '.join(design.variables), 120)}"
+        "write one of "
+        f"{shorten(', '.join(design.variables), 120)}"
     )
 
 

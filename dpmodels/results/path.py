@@ -22,7 +22,7 @@ from dpmodels.results.base import Tabulated
 from dpmodels.results.call import release_row
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.lm_fit import LinearFit
-from dpmodels.typing import Axes, DataArray, Floats, TableColumns
+from dpmodels.typing import Axes, DataArray, Floats
 from dpmodels.verbs import documented
 
 Penalty = Literal["ridge", "lasso"]
@@ -165,15 +165,19 @@ class PathResult(Tabulated):
         """Return one row a term and penalty, slopes of 0 among them."""
         n_steps, names = len(self.lambdas), list(self.linear.names)
         index = pd.MultiIndex.from_product([names, range(1, n_steps + 1)], names=["term", "step"])
-        words: TableColumns = {"further": {"lambda": np.tile(self.lambdas, len(names))}}
-        words |= {"labels": list(index.get_level_values(0)), "intervals": False}
-        identified = np.repeat(self.linear.identified, n_steps)
-        estimate = self.params.to_numpy().T
-        return table_of_estimates(self, index, **words, estimate=estimate, identified=identified)
+        return table_of_estimates(
+            self,
+            index,
+            further={"lambda": np.tile(self.lambdas, len(names))},
+            labels=list(index.get_level_values(0)),
+            intervals=False,
+            estimate=self.params.to_numpy().T,
+            identified=np.repeat(self.linear.identified, n_steps),
+        )
 
     def glance(self) -> pd.DataFrame:
         """Return one row: the penalties, and the facts of the release."""
-        row: TableColumns = {"penalty": self.penalty, "nlambda": len(self.lambdas)}
+        row: dict[str, object] = {"penalty": self.penalty, "nlambda": len(self.lambdas)}
         row |= {"lambda_max": self.lambdas[0], "lambda_min": self.lambdas[-1]}
         row |= {"noise_lambda": self.noise_lambda, "nobs": self.linear.nobs}
         return pd.DataFrame([{**row, **release_row(self.linear.release)}])

@@ -16,7 +16,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency, Event, Guarantee, Ledger, Spent, hidden_by, verified
 from dpmodels.privacy.spent import capacity
 from dpmodels.results.base import STAMP, Printed
-from dpmodels.typing import Axes, Floats, TableColumns
+from dpmodels.typing import Axes, Floats
 from dpmodels.verbs import documented
 
 
@@ -216,7 +216,7 @@ class PowerResult(Printed):
     def glance(self) -> pd.DataFrame:
         """Return one row about the plan: the least power, and the chance that all is identified."""
         request, table = self.request, self.table
-        row: TableColumns = {"verb": request.verb, "solved": request.solved}
+        row: dict[str, object] = {"verb": request.verb, "solved": request.solved}
         row |= {"n": table["n"].max(), "eps": table["eps"].max(), "power": table["power"].min()}
         row |= {"identified": table["identified"].min(), "alpha": request.alpha}
         return pd.DataFrame([row])

@@ -27,7 +27,7 @@ from dpmodels.results.count_tables import OneTable, interval_frame, require_fact
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
-from dpmodels.typing import Axes, Coder, DataArray, Floats, TableColumns
+from dpmodels.typing import Axes, Coder, DataArray, Floats
 from dpmodels.verbs import documented
 
 # How far from 1 the sum of a user's shares may be, for rounding.
@@ -301,8 +301,8 @@ class SurveyResult(OneTable):
     @documented
     def plot(self, level: float = 0.95, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw the shares of all cells with both intervals."""
-        look: TableColumns = {"labels": self._facts.labels, "title": "Share of complete answers"}
-        return self._draw_intervals(self._cells.values, ax, level, caption, **look)
+        values, labels, title = self._cells.values, self._facts.labels, "Share of complete answers"
+        return self._draw_intervals(values, ax, level, caption, labels=labels, title=title)
 
     @property
     def _size(self) -> str:

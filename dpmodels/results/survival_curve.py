@@ -254,7 +254,7 @@ def differing(first: Curve, second: Curve, place: int, level: float) -> TableCol
     errors = np.array([curve.survival.std_error[place] for curve in (first, second)])
     noises = np.array([curve.survival.noise_sd[place] for curve in (first, second)])
     error = float(np.sqrt(max((errors**2).sum() - (noises**2).sum(), 0.0) + noise**2))
-    row: TableColumns = {"estimate": first_share - second_share}
+    row = {"estimate": first_share - second_share}
     row |= {"std_error": error, "noise_sd": noise}
     (lowest, highest), (other_lowest, other_highest) = (
         [float(order.counts.survival[place]) for order in curve.orders] for curve in (first, second)

@@ -29,7 +29,7 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.synth_estimates import SyntheticEstimates, means, quantiles, regressed, shares
 from dpmodels.results.synthetic_source import SyntheticSource
-from dpmodels.typing import Axes, Floats, Integers, TableColumns
+from dpmodels.typing import Axes, Floats, Integers
 
 # Most rows that are drawn at once: a choice.
 MOST_ROWS = 100_000_000
@@ -317,10 +317,11 @@ class SynthResult(Result):
     def _estimates(self) -> EstimateTable:
         edges, ends = self.edges(), ["first", "second"]
         index = pd.MultiIndex.from_frame(edges[ends])
-        words: TableColumns = {"labels": {f"{name}_label": edges[name] for name in ends}}
-        words["further"] = {"cell_noise_sd": edges["noise_sd"]}
-        strength = edges["strength"]
-        return table_of_estimates(self, index, intervals=False, estimate=strength, **words)
+        labels = {f"{name}_label": edges[name] for name in ends}
+        further, strength = {"cell_noise_sd": edges["noise_sd"]}, edges["strength"]
+        return table_of_estimates(
+            self, index, intervals=False, estimate=strength, labels=labels, further=further
+        )
 
     def _line(self) -> dict[str, object]:
         tree, sizes = self.source.tree, {"nobs": self.nobs, "ncolumns": len(self.columns)}

@@ -6,7 +6,7 @@ The table of the columns of a formula: its cells, points in them, and what it as
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
@@ -308,10 +308,7 @@ def released_columns(
     histograms = getattr(release, "histograms", None)
     ends = getattr(release, "cells", None) or ()
     sd = getattr(release, "histogram_sd", None)
-    numbers = [column.fine for column in columns if column.fine]
-    n_sparse = sum(len(number.sparse) for number in numbers)
-    if histograms is not None and histograms.shape == (n_sparse,):
-        numbers = [number.of_few_rows for number in numbers]
+    numbers = _counted_cells(columns, histograms)
     n_counts = sum(len(number.edges) for number in numbers)
     if histograms is None or sd is None or histograms.shape != (n_counts,):
         raise FrameError(f"array 'histograms': expected {n_counts:,} counts, and their noise")
@@ -323,6 +320,14 @@ def released_columns(
         column = replace(columns[number.variable], fine=number)
         result[number.variable] = column.released(counts[:-1], sd, of_number)
     return tuple(result)
+
+
+def _counted_cells(columns: Iterable[CutColumn], histograms: Floats | None) -> list[FineCells]:
+    """Return the fine cells of each number, those of few rows if so many counts were released."""
+    numbers = [column.fine for column in columns if column.fine]
+    few = [number.of_few_rows for number in numbers]
+    n_counts = sum(len(number.sparse) for number in numbers)
+    return few if histograms is not None and histograms.shape == (n_counts,) else numbers
 
 
 def _are_ends(number: FineCells, ends: tuple[int, ...]) -> bool:
