@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -16,6 +16,7 @@ from dpmodels.plots.style import (
     INK,
     MUTED,
     PALE,
+    Keywords,
     axes_or_new,
     between,
     box_inches,
@@ -92,15 +93,15 @@ def biplot(
     ax.axhline(0, color=PALE, linewidth=0.8, zorder=0)
     ax.axvline(0, color=PALE, linewidth=0.8, zorder=0)
     _ellipses(ax, tips, spreads)
-    _arrows(ax, tips)
+    look = {"arrowstyle": "-|>", "color": BLUE, "linewidth": 1.0, "mutation_scale": 8}
+    for x, y in tips:
+        ax.annotate("", (x, y), (0, 0), arrowprops={**look, "shrinkA": 0, "shrinkB": 0})
     names = [variables[i] for i in finite]
     left_out = _label(ax, tips, names)
-    omission_note = f"{left_out} of {len(names)} names left out where they would overlap" * bool(
-        left_out
-    )
-    ax.set_title(
-        "\n".join(filter(None, (omission_note, note))), fontsize=FONT - 1, color=MUTED, loc="left"
-    )
+    if left_out:
+        omission = f"{left_out} of {len(names)} names left out where they would overlap"
+        note = f"{omission}\n{note}" if note else omission
+    ax.set_title(note, fontsize=FONT - 1, color=MUTED, loc="left")
     points = [f"({number(x)}, {number(y)})" for x, y in tips]
     alt = f"Biplot of {heads[chosen[0]]} and {heads[chosen[1]]}. Arrows: {listed(names, points)}"
     return finished(ax, alt, picture)
@@ -129,13 +130,6 @@ def _ellipses(ax: Axes, tips: _Tips, spreads: Floats) -> None:
             ax.add_patch(ellipse)
 
 
-def _arrows(ax: Axes, tips: _Tips) -> None:
-    style = {"arrowstyle": "-|>", "color": BLUE, "linewidth": 1.0, "mutation_scale": 8}
-    style |= {"shrinkA": 0, "shrinkB": 0}
-    for x, y in tips:
-        ax.annotate("", (x, y), (0, 0), arrowprops=style)
-
-
 def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> int:
     """Put each name near its tip without overlap; return how many names are left out."""
     ax.figure.canvas.draw()  # the layout must be fixed before texts are measured
@@ -160,18 +154,15 @@ def _write(ax: Axes, tip: _Tip, name: str, obstacle_lists: Iterable[Sequence[Bbo
     ``obstacle_lists`` are the boxes to avoid, the strictest list first.
     """
     frame = ax.get_window_extent()
-    text = ax.annotate(
-        name,
-        (float(tip[0]), float(tip[1])),
-        (0.0, 0.0),
-        textcoords="offset points",
-        fontsize=FONT,
-        color=INK,
-        parse_math=False,
-        path_effects=halo(2.0),
-    )
+    anchor = (float(tip[0]), float(tip[1]))
+    text = ax.annotate(name, anchor, (0.0, 0.0), textcoords="offset points", parse_math=False)
+    text.set(fontsize=FONT, color=INK, path_effects=halo(2.0))
+    along = float(np.arctan2(tip[1], tip[0]))
+    polar = [(distance, along + turn) for distance in _OFFSETS for turn in _TURNS]
     for obstacles in obstacle_lists:
-        for x, y in _offsets(tip):
+        for x, y in (
+            (distance * np.cos(turn), distance * np.sin(turn)) for distance, turn in polar
+        ):
             text.set_position((x, y))
             text.set_horizontalalignment("left" if x > 1 else "right" if x < -1 else "center")
             text.set_verticalalignment("bottom" if y > 1 else "top" if y < -1 else "center")
@@ -182,13 +173,6 @@ def _write(ax: Axes, tip: _Tip, name: str, obstacle_lists: Iterable[Sequence[Bbo
                 return box
     text.remove()
     return None
-
-
-def _offsets(tip: _Tip) -> Iterator[tuple[float, float]]:
-    along = float(np.arctan2(tip[1], tip[0]))
-    for distance in _OFFSETS:
-        for turn in _TURNS:
-            yield distance * np.cos(along + turn), distance * np.sin(along + turn)
 
 
 def _boxes(ax: Axes, tip: _Tip, parts: Sequence[float]) -> list[Bbox]:
@@ -233,27 +217,10 @@ def scree(
     if ends is not None:
         _intervals(ax, positions, *ends, width=0.7 if small else 1.6)
     size = 8 if small else 30
-    above_floor = ~below_floor
-    ax.scatter(
-        positions[above_floor],
-        heights[above_floor],
-        size,
-        color=BLUE,
-        zorder=4,
-        clip_on=False,
-        label="over",
-    )
-    ax.scatter(
-        positions[below_floor],
-        heights[below_floor],
-        size,
-        facecolors="white",
-        edgecolors=GREY,
-        linewidths=0.7 if small else 1.4,
-        zorder=4,
-        clip_on=False,
-        label="under",
-    )
+    hollow: Keywords = {"facecolors": "white", "edgecolors": GREY}
+    hollow |= {"linewidths": 0.7 if small else 1.4, "label": "under"}
+    for mask, look in ((~below_floor, {"color": BLUE, "label": "over"}), (below_floor, hollow)):
+        ax.scatter(positions[mask], heights[mask], size, zorder=4, clip_on=False, **look)
     _height_limits(ax, heights, ends, floor)
     if floor is not None:
         _floor(ax, floor)
@@ -294,8 +261,7 @@ def _height_limits(
     """From 0, or from the lowest negative value, with space above."""
     tops = [heights, np.array([0.0 if floor is None else floor])]
     tops += [] if ends is None else [ends[1]]
-    heights_and_ends = np.concatenate(tops)
-    top = float(np.max(heights_and_ends[np.isfinite(heights_and_ends)], initial=0.0))
+    top = max(float(np.max(part[np.isfinite(part)], initial=0.0)) for part in tops)
     bottom = float(np.min(heights[np.isfinite(heights)], initial=0.0))
     if bottom < 0:
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
@@ -308,17 +274,9 @@ def _height_limits(
 def _floor(ax: Axes, floor: float) -> None:
     ax.axhspan(ax.get_ylim()[0], floor, color=PALE, alpha=0.6, linewidth=0, zorder=0)
     ax.axhline(floor, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
-    ax.annotate(
-        "noise floor",
-        (1, floor),
-        xycoords=("axes fraction", "data"),
-        xytext=(4, 0),
-        textcoords="offset points",
-        ha="left",
-        va="center",
-        fontsize=FONT,
-        color=INK,
-    )
+    at = ("axes fraction", "data")
+    text = ax.annotate("noise floor", (1, floor), (4, 0), at, "offset points", color=INK)
+    text.set(ha="left", va="center", fontsize=FONT)
 
 
 def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
@@ -332,24 +290,15 @@ def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
         hollow.set_markerfacecolor("white")
         marks.append(hollow)
     if marks:
-        ax.legend(
-            handles=marks,
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-            borderaxespad=0.2,
-            ncols=2,
-            frameon=False,
-            fontsize=FONT,
-            labelcolor=INK,
-            handletextpad=0.2,
-        )
+        look: Keywords = {"frameon": False, "fontsize": FONT, "labelcolor": INK, "ncols": 2}
+        look |= {"bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "handletextpad": 0.2}
+        ax.legend(handles=marks, loc="lower right", **look)
 
 
 def _names(ax: Axes, labels: Sequence[str]) -> None:
     short = short_names(labels, max_length=12)
-    longest = max(map(len, short))
-    n_ticks = 72 * box_inches(ax)[0] / (0.55 * FONT * (longest + 1))
-    ticks = thinned(len(labels), n_ticks)
+    room = 72 * box_inches(ax)[0] / (0.55 * FONT * (max(map(len, short)) + 1))
+    ticks = thinned(len(labels), room)
     ax.set_xticks([i + 1 for i in ticks], [short[i] for i in ticks], parse_math=False)
 
 
@@ -374,32 +323,18 @@ def graph(
     x, y = np.cos(angles), np.sin(angles)
     largest = max(float(strengths.max()), 1e-12) if len(strengths) else 1.0
     for (first, second), strength in zip(edges, strengths, strict=True):
-        ax.plot(
-            x[[first, second]],
-            y[[first, second]],
-            color=BLUE,
-            linewidth=THIN + (WIDE - THIN) * float(strength) / largest,
-            alpha=0.55,
-            solid_capstyle="round",
-            zorder=2,
-        )
+        width = THIN + (WIDE - THIN) * float(strength) / largest
+        ends = [first, second]
+        (edge,) = ax.plot(x[ends], y[ends], color=BLUE, linewidth=width, alpha=0.55, zorder=2)
+        edge.set_solid_capstyle("round")
     joined = {i for pair in edges for i in pair}
     for i, name in enumerate(short_names(names)):
         color = INK if i in joined else GREY
         ax.plot(x[i], y[i], "o", color=color, markersize=6, zorder=4)
         side = "center" if abs(x[i]) < 0.15 else "left" if x[i] > 0 else "right"
         height = "center" if abs(y[i]) < 0.85 else "bottom" if y[i] > 0 else "top"
-        ax.text(
-            1.08 * x[i],
-            1.08 * y[i],
-            name,
-            ha=side,
-            va=height,
-            fontsize=FONT,
-            color=color,
-            zorder=5,
-            parse_math=False,
-        )
+        text = ax.text(1.08 * x[i], 1.08 * y[i], name, ha=side, va=height, parse_math=False)
+        text.set(fontsize=FONT, color=color, zorder=5)
     ax.set_xlim(-1.9, 1.9)
     ax.set_ylim(-1.3, 1.3)
     ax.set_aspect("equal")

@@ -11,24 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
+from dpmodels.plots import style
 from dpmodels.plots.heat import row_names
-from dpmodels.plots.style import (
-    BLUE,
-    FONT,
-    GREY,
-    INK,
-    MUTED,
-    SERIES,
-    VERMILION,
-    axes_or_new,
-    between,
-    error_bars,
-    finished,
-    legend_above,
-    listed,
-    number,
-    short_names,
-)
 from dpmodels.typing import Axes, Floats, Picture
 
 if TYPE_CHECKING:
@@ -78,20 +62,15 @@ def coefficients(
     label of unidentified coefficients, `across` that of the axis of names.
     """
     for model in models:
-        if (
-            not model.values.shape
-            == (len(labels),)
-            == model.noise.shape[:1]
-            == model.confidence.shape[:1]
-        ):
+        sizes = (model.values.shape, model.noise.shape[:1], model.confidence.shape[:1])
+        if set(sizes) != {(len(labels),)}:
             raise ArgumentError(f"{model.values.shape} coefficients for {len(labels)} labels")
     is_single = len(models) == 1
     row_inches = 0.3 if is_single else 0.12 + 0.17 * len(models)
     rows = _rows(labels, grouped=1.3 + row_inches * 2 * len(labels) <= _TALLEST)
-    wider = _INCHES * max(max(map(len, rows.names)) - _USUAL_TERM, 0)
-    ax = axes_or_new(
-        picture.get("ax"), (6.0 + wider, min(1.3 + row_inches * len(rows.names), _TALLEST))
-    )
+    width = 6.0 + _INCHES * max(max(map(len, rows.names)) - _USUAL_TERM, 0)
+    height = min(1.3 + row_inches * len(rows.names), _TALLEST)
+    ax = style.axes_or_new(picture.get("ax"), (width, height))
     left, right = _limits(models, at)
     if ratio:
         ax.set_xscale("log")
@@ -100,7 +79,7 @@ def coefficients(
     else:
         ax.set_xlim(left, right)
     if at is not None:
-        ax.axvline(np.exp(at) if ratio else at, color=GREY, linewidth=0.9, zorder=0.5)
+        ax.axvline(np.exp(at) if ratio else at, color=style.GREY, linewidth=0.9, zorder=0.5)
     width = 0.8 / len(models)
     for index, model in enumerate(models):
         positions = rows.positions + (index - (len(models) - 1) / 2) * width
@@ -115,8 +94,8 @@ def coefficients(
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(title, parse_math=False)
     ax.set_ylabel(across, parse_math=False)
-    legend_above(ax, _keys(models, level))
-    return finished(ax, _alt(models, labels, title, ratio, lost), picture)
+    style.legend_above(ax, _keys(models, level))
+    return style.finished(ax, _alt(models, labels, title, ratio, lost), picture)
 
 
 class _Rows(NamedTuple):
@@ -131,14 +110,14 @@ def _rows(labels: Sequence[str], *, grouped: bool) -> _Rows:
     levels = [_LEVEL.fullmatch(label) for label in labels]
     names: list[str] = []
     positions: list[int] = []
-    full_names = short_names(labels, _LONGEST_TERM)
+    full_names = style.short_names(labels, _LONGEST_TERM)
     for variable, terms in groupby(range(len(labels)), lambda i: (m := levels[i]) and m[1]):
         at = list(terms)
         texts = [full_names[i] for i in at]
         if grouped and variable is not None and len(at) > 1:
-            names += short_names([variable], _LONGEST_TERM)
+            names += style.short_names([variable], _LONGEST_TERM)
             of_variable = [match[2] for i in at if (match := levels[i])]
-            texts = list(short_names(of_variable, _LONGEST_TERM))
+            texts = list(style.short_names(of_variable, _LONGEST_TERM))
         positions += range(len(names), len(names) + len(at))
         names += texts
     return _Rows(tuple(names), np.array(positions, dtype=np.float64))
@@ -157,15 +136,12 @@ def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float
     """Return axis limits: all points, and all intervals but extremely long ones."""
     models_and_masks = [(model, _identified(model)) for model in models]
     line = [] if at is None else [at]
-    points = np.concatenate(
-        [line, *(model.values[identified] for model, identified in models_and_masks)]
-    )
-    offsets = np.concatenate(
-        [
-            np.hstack([model.noise, model.confidence])[identified] - model.values[identified, None]
-            for model, identified in models_and_masks
-        ]
-    )
+    parts, offset_parts = [np.array(line)], []
+    for model, identified in models_and_masks:
+        ends, values = np.hstack([model.noise, model.confidence]), model.values[identified]
+        parts.append(values)
+        offset_parts.append(ends[identified] - values[:, None])
+    points, offsets = np.concatenate(parts), np.concatenate(offset_parts)
     offsets[~np.isfinite(offsets)] = 0.0
     longest = np.sort(np.abs(offsets).max(axis=1))
     longest_drawn = FAR * float(longest[len(offsets) // 2]) if len(offsets) else 0.0
@@ -187,36 +163,27 @@ def _model(
     """Draw one model at its positions, alone or with the colour and mark of its number."""
     identified = _identified(model)
     transform = _ratios if ratio else np.asarray
-    colour = BLUE if number is None else SERIES[number % len(SERIES)]
+    colour = style.BLUE if number is None else style.SERIES[number % len(style.SERIES)]
     left, right = ax.get_xlim()
     thin, thick = (1.3, 6.0) if number is None else (1.0, 4.0)
-    line = INK if number is None else colour
-    for interval, linewidth, shade in (
-        (model.confidence, thin, line),
-        (model.noise, thick, colour),
+    line = style.INK if number is None else colour
+    for interval, linewidth, shade, alpha, zorder in (
+        (model.confidence, thin, line, 1.0, 2.1),
+        (model.noise, thick, colour, 0.45, 2.0),
     ):
         closed = identified & np.isfinite(interval).all(axis=1)
         low, up = np.clip(transform(interval[closed]), left, right).T
         segments = ax.hlines(positions[closed], low, up, color=shade, linewidth=linewidth)
-        segments.set(
-            alpha=1.0 if linewidth == thin else 0.45, zorder=2.1 if linewidth == thin else 2.0
-        )
+        segments.set(alpha=alpha, zorder=zorder)
         if linewidth == thin:
             _ends(ax, (low, up), positions[closed], shade)
     if not identified.any():
         return
     mark = "|" if number is None else _MARKS[number % len(_MARKS)]
-    size, edge = (11, 1.8) if number is None else (5, 0.8)
-    ax.plot(
-        transform(model.values[identified]),
-        positions[identified],
-        mark,
-        color=INK if number is None else colour,
-        markersize=size,
-        markeredgewidth=edge,
-        markeredgecolor=INK if number is None else "white",
-        zorder=4,
-    )
+    size, width, edge = (11, 1.8, style.INK) if number is None else (5, 0.8, "white")
+    values = transform(model.values[identified])
+    (points,) = ax.plot(values, positions[identified], mark, color=line, markersize=size, zorder=4)
+    points.set(markeredgewidth=width, markeredgecolor=edge)
 
 
 def _label_unidentified(
@@ -226,9 +193,8 @@ def _label_unidentified(
     for position in positions[~_identified(model) & (is_single | ~np.isnan(model.values))]:
         middle = (0.5, position)
         annotation = ax.annotate(lost, middle, xycoords=("axes fraction", "data"), ha="center")
-        annotation.set(
-            color=MUTED, fontsize=FONT - 2 * (not is_single), fontstyle="italic", va="center"
-        )
+        size = style.FONT - 2 * (not is_single)
+        annotation.set(color=style.MUTED, fontsize=size, fontstyle="italic", va="center")
         annotation.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
         annotation.set_zorder(1.5)
 
@@ -239,10 +205,8 @@ def _ends(ax: Axes, endpoints: tuple[Floats, Floats], positions: Floats, colour:
         outside = coordinates == limit
         for mask, mark in ((~outside, "|"), (outside, arrow)):
             if mask.any():
-                marks = ax.plot(
-                    coordinates[mask], positions[mask], mark, color=colour, markersize=5
-                )
-                marks[0].set(clip_on=False, zorder=2)
+                (marks,) = ax.plot(coordinates[mask], positions[mask], mark, color=colour)
+                marks.set(clip_on=False, zorder=2, markersize=5)
 
 
 def _ratio_ticks(ax: Axes, width: float) -> None:
@@ -259,19 +223,19 @@ def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
     from matplotlib.lines import Line2D
 
     is_single = len(models) == 1
-    colour = BLUE if is_single else MUTED
+    colour = style.BLUE if is_single else style.MUTED
     marks = [Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise")]
     if not _only_noise(models):
         label = f"{level:.0%} noise and sampling"
-        marks.append(Line2D([], [], color=INK, linewidth=1.3, label=label))
+        marks.append(Line2D([], [], color=style.INK, linewidth=1.3, label=label))
     if is_single:
-        stroke = Line2D([], [], color=INK, marker="|", linestyle="", label="estimate")
+        stroke = Line2D([], [], color=style.INK, marker="|", linestyle="", label="estimate")
         stroke.set(markersize=11, markeredgewidth=1.8)
         return [stroke, *marks]
-    names = short_names([model.name for model in models], _LONGEST)
+    names = style.short_names([model.name for model in models], _LONGEST)
     for index, name in enumerate(names):
         mark = Line2D([], [], marker=_MARKS[index % len(_MARKS)], linestyle="", label=name)
-        mark.set(color=SERIES[index % len(SERIES)], markersize=5)
+        mark.set(color=style.SERIES[index % len(style.SERIES)], markersize=5)
         marks.insert(index, mark)
     return [*marks]
 
@@ -287,17 +251,13 @@ def _alt(
     transform = _ratios if ratio else np.asarray
     parts, kind = [], "noise" if _only_noise(models) else "confidence"
     for model in models:
-        identified, present = _identified(model), ~np.isnan(model.values) | (len(models) == 1)
         intervals = model.noise if kind == "noise" else model.confidence
-        texts = [
-            between(*transform(np.array([value, *interval]))) if is_identified else lost
-            for value, interval, is_identified in zip(
-                model.values, intervals, identified, strict=True
-            )
-        ]
-        names = [name for name, is_present in zip(labels, present, strict=True) if is_present]
-        shown_texts = [text for text, is_present in zip(texts, present, strict=True) if is_present]
-        parts.append(f"{model.name}: {listed(names, shown_texts)}".removeprefix(": "))
+        present = np.flatnonzero(~np.isnan(model.values) | (len(models) == 1)).tolist()
+        texts = [lost] * len(labels)
+        for at in np.flatnonzero(_identified(model)).tolist():
+            texts[at] = style.between(*transform(np.array([model.values[at], *intervals[at]])))
+        listing = style.listed([labels[at] for at in present], [texts[at] for at in present])
+        parts.append(f"{model.name}: {listing}".removeprefix(": "))
     return f"{title}. Estimates and {kind} intervals: " + ". ".join(parts)
 
 
@@ -318,45 +278,31 @@ def divisions(
     **picture: Unpack[Picture],
 ) -> Axes:
     """Draw mean scores (divisions,) with standard errors; filled where `near_best`."""
-    ax = axes_or_new(picture.get("ax"), (6.4, 3.8))
+    ax = style.axes_or_new(picture.get("ax"), (6.4, 3.8))
     # Points few enough to be read over the stamp lie above it.
     order = np.argsort(places, kind="stable")
-    ax.plot(places[order], score[order], color=GREY, linewidth=1.2, zorder=3)
-    error_bars(ax, places, score, yerr=se, zorder=4)
+    ax.plot(places[order], score[order], color=style.GREY, linewidth=1.2, zorder=3)
+    style.error_bars(ax, places, score, yerr=se, zorder=4)
     not_best = np.arange(len(score)) != best
     groups = (
-        ("best", ~not_best, VERMILION, VERMILION),
-        ("not clearly worse", near_best & not_best, BLUE, BLUE),
-        ("worse", ~near_best & not_best, "white", BLUE),
+        ("best", ~not_best, style.VERMILION, style.VERMILION),
+        ("not clearly worse", near_best & not_best, style.BLUE, style.BLUE),
+        ("worse", ~near_best & not_best, "white", style.BLUE),
     )
     for label, mask, face, edge in groups:
         if mask.any():
-            ax.scatter(
-                places[mask],
-                score[mask],
-                s=42,
-                facecolor=face,
-                edgecolor=edge,
-                linewidth=1.3,
-                zorder=5,
-                label=label,
-            )
+            points = ax.scatter(places[mask], score[mask], s=42, zorder=5, label=label)
+            points.set(facecolor=face, edgecolor=edge, linewidth=1.3)
     upward = len(labels) > MOST_ACROSS or max(map(len, labels)) > 6
     ax.set_xticks(places, list(labels), rotation=90 if upward else 0)
     ax.set_xlabel(across, parse_math=False)
     ax.set_ylabel(up, parse_math=False)
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=3,
-        frameon=False,
-        fontsize=FONT,
-        handletextpad=0.2,
-        columnspacing=1.2,
-        borderaxespad=0.2,
-    )
-    alt = f"Points with standard errors: {up} by {across}: {listed(labels, map(number, score))}"
-    return finished(ax, f"{alt}. Best: {labels[best]}", picture)
+    legend: style.Keywords = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3}
+    legend |= {"handletextpad": 0.2, "columnspacing": 1.2, "borderaxespad": 0.2}
+    ax.legend(frameon=False, fontsize=style.FONT, **legend)
+    alt = f"{up} by {across}: {style.listed(labels, map(style.number, score))}"
+    alt = f"Points with standard errors: {alt}. Best: {labels[best]}"
+    return style.finished(ax, alt, picture)
 
 
 # An estimated range beside the declared one, with its noisy counts.
@@ -375,25 +321,20 @@ def ranges(
     **picture: Unpack[Picture],
 ) -> Axes:
     """Draw noisy counts of cells near an estimated range; below `noise` they may be only noise."""
-    ax = axes_or_new(picture.get("ax"), (6.4, 3.6))
+    ax = style.axes_or_new(picture.get("ax"), (6.4, 3.6))
     margin = MARGIN * (estimated[1] - estimated[0])
     low, high = max(estimated[0] - margin, declared[0]), min(estimated[1] + margin, declared[1])
     in_view = (ends[1:] > low) & (ends[:-1] < high)
     starts, stops = np.maximum(ends[:-1], low)[in_view], np.minimum(ends[1:], high)[in_view]
     shown_counts = counts[in_view]
-    colours = np.where(shown_counts > noise, BLUE, GREY)
+    colours = np.where(shown_counts > noise, style.BLUE, style.GREY)
+    widths, shades = stops - starts, colours.tolist()
     ax.bar(
-        starts,
-        shown_counts,
-        stops - starts,
-        align="edge",
-        color=colours.tolist(),
-        edgecolor="white",
-        linewidth=0.4,
+        starts, shown_counts, widths, align="edge", color=shades, edgecolor="white", linewidth=0.4
     )
-    ax.axhspan(-noise, noise, color=GREY, alpha=0.2, linewidth=0, zorder=0)
+    ax.axhspan(-noise, noise, color=style.GREY, alpha=0.2, linewidth=0, zorder=0)
     for end in estimated:
-        ax.axvline(end, color=VERMILION, linewidth=1.6)
+        ax.axvline(end, color=style.VERMILION, linewidth=1.6)
     padding = 0.02 * (high - low)
     ax.set_xlim(low - padding, high + padding)
     ax.set_xlabel(label, parse_math=False)
@@ -401,7 +342,7 @@ def ranges(
     texts = [f"{interval[0]:,.10g} to {interval[1]:,.10g}" for interval in (estimated, declared)]
     ax.set_title(f"found {texts[0]}; declared {texts[1]}", fontsize="medium", loc="left")
     alt = f"Noisy counts of {label} by cell, and two ranges: found {texts[0]}; declared {texts[1]}"
-    return finished(ax, alt, picture)
+    return style.finished(ax, alt, picture)
 
 
 # A two-dimensional histogram in colours; cells that may be only noise are blank.
@@ -422,34 +363,29 @@ def plane(
 
     `density` has the shape (first, second), nan for blank cells. The colour scale is logarithmic.
     """
-    ax = axes_or_new(picture.get("ax"), (_SIDE + 0.8, _SIDE))
+    ax = style.axes_or_new(picture.get("ax"), (_SIDE + 0.8, _SIDE))
     from matplotlib import colors
 
-    released = density[~np.isnan(density)]
-    lowest, highest = (
-        (float(released.min()), float(released.max())) if released.size else (1.0, 1.0)
-    )
+    released, (lowest, highest) = density[~np.isnan(density)], (1.0, 1.0)
+    if released.size:
+        lowest, highest = float(released.min()), float(released.max())
     norm = colors.LogNorm(lowest, max(highest, 1.01 * lowest))
     mesh = ax.pcolormesh(ends[0], ends[1], density.T, cmap=_MAP, norm=norm, rasterized=True)
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.6, aspect=24)
     bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=FONT, labelcolor=INK, length=0)
-    bar.set_label(f"{counted} by cell", color=INK, fontsize=FONT + 1)
+    bar.ax.tick_params(labelsize=style.FONT, labelcolor=style.INK, length=0)
+    bar.set_label(f"{counted} by cell", color=style.INK, fontsize=style.FONT + 1)
     ax.set_xlabel(names[0], parse_math=False)
     ax.set_ylabel(names[1], parse_math=False)
     ax.set_xlim(ends[0][0], ends[0][-1])
     ax.set_ylim(ends[1][0], ends[1][-1])
     ax.set_title(
-        "blank: indistinguishable from noise",
-        fontsize=FONT,
-        color=INK,
-        loc="left",
-        parse_math=False,
+        "blank: indistinguishable from noise", fontsize=style.FONT, color=style.INK, loc="left"
     )
     alt = f"Map of {counted} by {names[0]} and {names[1]}, {released.size:,} cells not blank"
     if released.size:
-        alt += f", {number(released.min())} to {number(released.max())} {counted} by cell"
-    return finished(ax, alt, picture)
+        alt += f", {style.number(lowest)} to {style.number(highest)} {counted} by cell"
+    return style.finished(ax, alt, picture)
 
 
 # The eps of an answer, by the probability that it is a lie.
@@ -463,28 +399,22 @@ def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None =
 
     With `levels` answers the truth is identified if lies are rarer than ``(levels - 1)/levels``.
     """
-    ax = axes_or_new(ax, (5.6, 3.6))
+    ax = style.axes_or_new(ax, (5.6, 3.6))
     top = max(HIGHEST, 1.2 * eps)
     end = 1 - 1 / levels
     lies = np.linspace(end / 500, end, 500)
-    ax.plot(lies, np.log((1 - lies) * (levels - 1) / lies), color=BLUE, linewidth=1.6)
-    ax.plot([lie, lie, 0], [0, eps, eps], color=GREY, linewidth=0.8, linestyle="--")
-    ax.plot([lie], [eps], marker="o", color=VERMILION)
-    ax.annotate(
-        f"{how}: lie {lie:.3g}, eps {eps:.3g}",
-        (lie, eps),
-        xytext=(6, 6),
-        textcoords="offset points",
-        color=INK,
-        fontsize="small",
-        parse_math=False,
-    )
+    ax.plot(lies, np.log((1 - lies) * (levels - 1) / lies), color=style.BLUE, linewidth=1.6)
+    ax.plot([lie, lie, 0], [0, eps, eps], color=style.GREY, linewidth=0.8, linestyle="--")
+    ax.plot([lie], [eps], marker="o", color=style.VERMILION)
+    text = f"{how}: lie {lie:.3g}, eps {eps:.3g}"
+    label = ax.annotate(text, (lie, eps), (6, 6), textcoords="offset points", parse_math=False)
+    label.set(color=style.INK, fontsize="small")
     ax.set_xlim(0, end)
     ax.set_ylim(0, top)
     ax.set_xlabel("probability that an answer is a lie")
     ax.set_ylabel("eps of an answer")
     alt = f"Line, eps of an answer by the probability that it is a lie; {how}: {lie:.3g}, {eps:.3g}"
-    return finished(ax, alt=alt)
+    return style.finished(ax, alt=alt)
 
 
 # Estimates with their intervals: the default picture of a result.
@@ -507,13 +437,15 @@ def estimates(
     if not np.isnan(noise).all():
         model = Intervals("", values, noise, confidence)
         return coefficients([model], labels=labels, title=title, level=level, **picture)
-    ax = axes_or_new(picture.get("ax"), (6.0, min(1.3 + 0.3 * len(labels), _TALLEST)))
-    ax.axvline(0.0, color=GREY, linewidth=0.9, zorder=0.5)
+    ax = style.axes_or_new(picture.get("ax"), (6.0, min(1.3 + 0.3 * len(labels), _TALLEST)))
+    ax.axvline(0.0, color=style.GREY, linewidth=0.9, zorder=0.5)
     positions = np.arange(len(labels))
-    ax.scatter(values, positions, s=34, color=BLUE, zorder=3)
+    ax.scatter(values, positions, s=34, color=style.BLUE, zorder=3)
     ax.set_ylim(len(labels) - 0.4, -0.6)
-    row_names(ax, short_names(labels))
+    row_names(ax, style.short_names(labels))
     ax.tick_params(axis="y", length=0)
     title = f"{title}, without intervals"
     ax.set_xlabel(title, parse_math=False)
-    return finished(ax, f"{title}: {listed(labels, map(number, values))}", picture)
+    return style.finished(
+        ax, f"{title}: {style.listed(labels, map(style.number, values))}", picture
+    )

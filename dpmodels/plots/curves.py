@@ -55,15 +55,8 @@ def curves(
         handle.set(marker=mark, markevery=[], markersize=4.5)  # shown in the legend alone
         seldom = identified < 0.5
         for mask, face in ((~seldom, colour), (seldom, "white")):
-            ax.plot(
-                positions[mask],
-                power[mask],
-                linestyle="none",
-                marker=mark,
-                markersize=4.5,
-                color=colour,
-                markerfacecolor=face,
-            )
+            (points,) = ax.plot(positions[mask], power[mask], mark, color=colour, markersize=4.5)
+            points.set_markerfacecolor(face)
     ax.plot([], [], color=GREY, linewidth=1.0, linestyle=":", label="without noise")
     if logarithmic:
         ax.set_xscale("log")
@@ -120,9 +113,8 @@ def distribution(
     breaks_shown = breaks[points]
     line, *ends = (np.append(0.0, heights)[points] for heights in (shares, *bands))
     ax.fill_between(breaks_shown, ends[2], ends[3], color=PALE, linewidth=0, label="population")
-    ax.fill_between(
-        breaks_shown, ends[0], ends[1], color=GREY, alpha=0.6, linewidth=0, label="noise"
-    )
+    low, high = ends[:2]
+    ax.fill_between(breaks_shown, low, high, color=GREY, alpha=0.6, linewidth=0, label="noise")
     ax.plot(breaks_shown, line, color=BLUE, linewidth=1.2)
     ax.set_ylim(-0.02, 1.02)
     few_ticks(ax)
@@ -131,10 +123,7 @@ def distribution(
     if not np.isnan(bands).all():
         ax.legend(frameon=False, fontsize=8, loc="lower right")
     quarters = (0.25, 0.5, 0.75)
-    quantiles = [
-        breaks_shown[min(np.searchsorted(line, quarter), len(breaks_shown) - 1)]
-        for quarter in quarters
-    ]
+    quantiles = breaks_shown[np.minimum(np.searchsorted(line, quarters), len(line) - 1)]
     text = listed([f"{quarter:.0%} of rows up to" for quarter in quarters], map(number, quantiles))
     return finished(ax, f"Distribution function of {label} with bands: {text}", picture)
 
@@ -164,32 +153,18 @@ def paths(
     ax.axhline(0, color=GREY, linewidth=0.8)
     for index in range(len(names)):
         style = "-" if index in colours and list(colours).index(index) < len(SERIES) else "--"
-        ax.plot(
-            penalties,
-            slopes[:, index],
-            color=colours.get(index, GREY),
-            linewidth=1.3,
-            linestyle=style,
-        )
+        colour = colours.get(index, GREY)
+        ax.plot(penalties, slopes[:, index], color=colour, linewidth=1.3, linestyle=style)
     if np.isfinite(mark) and mark > 0:
         ax.axvline(mark, color=INK, linewidth=1.0, linestyle=":")
-        ax.annotate(
-            "noise",
-            (mark, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -9),
-            textcoords="offset points",
-            fontsize=SMALL,
-            color=MUTED,
-        )
+        at = ("data", "axes fraction")
+        text = ax.annotate("noise", (mark, 1.0), (3, -9), at, "offset points", color=MUTED)
+        text.set_fontsize(SMALL)
     ax.invert_xaxis()
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     if len(penalties):
-        _name(
-            ax,
-            [(names[index], float(slopes[-1, index]), colour) for index, colour in colours.items()],
-        )
+        _name(ax, [(names[at], float(slopes[-1, at]), colour) for at, colour in colours.items()])
     end_texts = map(number, slopes[-1]) if len(penalties) else ("not drawn" for _ in names)
     alt = f"Lines, {labels[1]} by penalty; at the smallest penalty: {listed(names, end_texts)}"
     if np.isfinite(mark):
@@ -205,22 +180,11 @@ def _name(ax: Axes, lines: list[tuple[str, float, str]]) -> None:
     heights = [value for _, value, _ in lines]
     for index in range(1, len(heights)):
         heights[index] = max(heights[index], heights[index - 1] + gap)
-    excess = max(heights[-1] - high, 0.0)
-    for height, (name, (_, _, colour)) in zip(
-        heights, zip(short_names([line[0] for line in lines]), lines, strict=True), strict=True
-    ):
-        ax.annotate(
-            name,
-            (1.0, height - excess),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-            color=colour,
-            annotation_clip=False,
-            parse_math=False,
-        )
+    excess, names = max(heights[-1] - high, 0.0), short_names([line[0] for line in lines])
+    for height, name, (_, _, colour) in zip(heights, names, lines, strict=True):
+        anchor, at = (1.0, height - excess), ("axes fraction", "data")
+        text = ax.annotate(name, anchor, (4, 0), at, "offset points", color=colour, va="center")
+        text.set(fontsize=SMALL, parse_math=False, annotation_clip=False)
 
 
 # Trade-off curves: false-negative rates against false-positive rates.
@@ -260,21 +224,12 @@ def trade_offs(
         ax.plot(RATES, curve, color=colour, linestyle=dashes, linewidth=1.6, label=label, zorder=2)
         ax.plot([alpha], [point], marker="o", markersize=4, color=colour, zorder=3, clip_on=False)
     ax.axvline(alpha, color=GREY, linewidth=0.6, zorder=0)
-    ax.legend(
-        loc="upper right",
-        frameon=False,
-        fontsize=FONT - 1,
-        labelcolor=INK,
-        handlelength=2.4,
-        labelspacing=0.3,
-        borderaxespad=0,
-    )
+    legend: Keywords = {"handlelength": 2.4, "labelspacing": 0.3, "borderaxespad": 0}
+    legend |= {"frameon": False, "fontsize": FONT - 1, "labelcolor": INK}
+    ax.legend(loc="upper right", **legend)
     text = listed(labels, map(number, points))
-    alt = (
-        f"Trade-off curves. Smallest false-negative rate at a false-positive rate of {alpha:g}: "
-        f"{text}"
-    )
-    return finished(ax, alt, picture)
+    what = f"Smallest false-negative rate at a false-positive rate of {alpha:g}"
+    return finished(ax, f"Trade-off curves. {what}: {text}", picture)
 
 
 # Survival curves with bands for these rows and for the population, and numbers at risk.
@@ -311,24 +266,11 @@ def survival_curves(
             for name in ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
         )
         for low, high, alpha in ((ends[2], ends[3], 0.14), (ends[0], ends[1], 0.32)):
-            ax.fill_between(
-                times,
-                low,
-                high,
-                step="post" if steps else None,
-                color=colour,
-                alpha=alpha,
-                linewidth=0,
-            )
-        ax.plot(
-            times,
-            level,
-            color=colour,
-            linestyle=line,
-            linewidth=1.6,
-            drawstyle="steps-post" if steps else "default",
-            label=(curve.name or "all rows") + ": not reported" * (len(times) == 1),
-        )
+            area = ax.fill_between(times, low, high, step="post" if steps else None, color=colour)
+            area.set(alpha=alpha, linewidth=0)
+        label_text = (curve.name or "all rows") + ": not reported" * (len(times) == 1)
+        (drawn_line,) = ax.plot(times, level, color=colour, linestyle=line, label=label_text)
+        drawn_line.set(linewidth=1.6, drawstyle="steps-post" if steps else "default")
         ax.plot(times[-1:], level[-1:], "|", color=colour, markersize=9)
     ax.set_ylim(-0.02, 1.02)
     ax.set_xlim(left=0)
@@ -340,9 +282,8 @@ def survival_curves(
         _at_risk(ax, curves, steps=steps)
     texts = [number(np.append(np.nan, curve.columns["estimate"])[-1]) for curve in curves]
     names = [curve.name or "all rows" for curve in curves]
-    alt = (
-        f"Survival curves by {label} with bands. Survival at the last time: {listed(names, texts)}"
-    )
+    text = listed(names, texts)
+    alt = f"Survival curves by {label} with bands. Survival at the last time: {text}"
     return finished(ax, alt, picture)
 
 
@@ -370,23 +311,15 @@ def _at_risk(ax: Axes, curves: Sequence[Drawn], *, steps: bool) -> None:
     ticks = times[:: -(-len(times) // TICKS)] if times else times
     ax.set_xticks(ticks)
     across = ax.get_xaxis_transform()
-    text_style: Keywords = {
-        "textcoords": "offset points",
-        "fontsize": FONT,
-        "annotation_clip": False,
-    }
+    text_style: Keywords = {"textcoords": "offset points", "fontsize": FONT}
+    text_style["annotation_clip"] = False
     ax.annotate("at risk", (0, 0), (0, -44), xycoords="axes fraction", color=INK, **text_style)
     for index, n_risk in enumerate(n_risk_by_curve):
         colour, height = COLOURS[index % len(COLOURS)], -58 - 13 * index
         for time in (tick for tick in ticks if tick in n_risk):
+            text = f"{n_risk[time]:,}"
             ax.annotate(
-                f"{n_risk[time]:,}",
-                (time, 0),
-                (0, height),
-                xycoords=across,
-                ha="center",
-                color=colour,
-                **text_style,
+                text, (time, 0), (0, height), across, ha="center", color=colour, **text_style
             )
 
 

@@ -99,10 +99,8 @@ def _marked(ax: Axes, numbers: Floats, largest: float) -> bool:
     inches = np.divide(box_inches(ax), numbers.shape[::-1])
     size = float(np.clip(30 * inches.min(), 2.0, 8.0))
     below = numbers < -FAINT * largest
-    for shade_mask, colour in (
-        (numbers < -0.5 * largest, "white"),
-        (numbers >= -0.5 * largest, INK),
-    ):
+    is_dark = numbers < -0.5 * largest
+    for shade_mask, colour in ((is_dark, "white"), (~is_dark, INK)):
         rows, columns = np.nonzero(shade_mask & below)
         if rows.size:
             ax.plot(columns, rows, "_", color=colour, markersize=size, markeredgewidth=0.9)
@@ -205,11 +203,9 @@ def loadings(
     """
     table = ordered(table)
     component_names = labels(table, "component")
-    chosen = (
-        list(range(len(component_names)))
-        if components is None
-        else positions(component_names, components)
-    )
+    chosen = list(range(len(component_names)))
+    if components is not None:
+        chosen = positions(component_names, components)
     if not chosen:
         raise ArgumentError("components=[]: expected positions or names, such as [0, 1]")
     numbers = np.asarray(table, dtype=np.float64)[:, chosen]
@@ -226,9 +222,8 @@ def loadings(
         heads(ax, [component_names[j] for j in chosen])
         ax.set_xlabel(note, fontsize=SMALL, color=MUTED, parse_math=False)
     row_names(ax, variables)
-    return finished(
-        ax, _loadings_text(numbers, labels(table, "variable"), component_names, chosen), picture
-    )
+    text = _loadings_text(numbers, labels(table, "variable"), component_names, chosen)
+    return finished(ax, text, picture)
 
 
 def _loadings_text(
@@ -278,9 +273,8 @@ def quantiles(
 
     positions = np.arange(len(groups), dtype=np.float64)
     available = np.asarray(np.isfinite(values).all(axis=1))
-    ax.hlines(
-        positions, values.min(axis=1), values.max(axis=1), color=PALE, linewidth=7.0, zorder=1
-    )
+    ends_of_lines = values.min(axis=1), values.max(axis=1)
+    ax.hlines(positions, *ends_of_lines, color=PALE, linewidth=7.0, zorder=1)
     keys: list[Line2D] = []
     for index, prob in enumerate(probs):
         offset = 0.0 if level is None else (index - (len(probs) - 1) / 2) * 0.7 / len(probs)
@@ -292,10 +286,8 @@ def quantiles(
             ax.plot(values[available, index], positions[available] + offset, **look, zorder=3)
         keys.append(Line2D([], [], label=f"{100 * prob:g}%", **look))
     for position in positions[~available]:
-        middle = (0.5, position)
-        annotation = ax.annotate(
-            "too few rows", middle, xycoords=("axes fraction", "data"), ha="center"
-        )
+        at = ("axes fraction", "data")
+        annotation = ax.annotate("too few rows", (0.5, position), xycoords=at, ha="center")
         annotation.set(color=MUTED, fontsize=FONT, fontstyle="italic", va="center")
     if level is not None:
         label = f"{level:.0%} noise and sampling"
@@ -307,14 +299,10 @@ def quantiles(
     ax.set_xlabel(title, parse_math=False)
     ax.set_ylabel(across, parse_math=False)
     legend_above(ax, keys)
-    texts = [
-        ", ".join(
-            f"{100 * prob:g}% {number(value)}" for prob, value in zip(probs, row, strict=True)
-        )
-        if is_available
-        else "too few rows"
-        for row, is_available in zip(values, available.tolist(), strict=True)
-    ]
+    texts = ["too few rows"] * len(groups)
+    for group in np.flatnonzero(available).tolist():
+        pairs = zip(probs, values[group], strict=True)
+        texts[group] = ", ".join(f"{100 * prob:g}% {number(value)}" for prob, value in pairs)
     return finished(ax, f"Quantiles, {title}: {listed(groups, texts)}", picture)
 
 
@@ -343,9 +331,8 @@ def shares(
     may be nan.
     """
     count = len(series)
-    ax = axes_or_new(
-        picture.get("ax"), (6.0, min(1.3 + (0.14 + 0.2 * count) * len(rows), _TALLEST))
-    )
+    height = min(1.3 + (0.14 + 0.2 * count) * len(rows), _TALLEST)
+    ax = axes_or_new(picture.get("ax"), (6.0, height))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -358,14 +345,8 @@ def shares(
         for ends, linewidth, shade in ((noise, 4.5, GREY), (confidence, 1.2, INK)):
             low, up = np.maximum(ends[:, index], 0.0).T
             finite = np.isfinite(low) & np.isfinite(up)
-            ax.hlines(
-                positions[finite],
-                low[finite],
-                up[finite],
-                color=shade,
-                linewidth=linewidth,
-                zorder=2,
-            )
+            at, spans = positions[finite], (low[finite], up[finite])
+            ax.hlines(at, *spans, color=shade, linewidth=linewidth, zorder=2)
             for endpoint in (low, up) if linewidth < 2 and finite.any() else ():
                 ax.plot(endpoint[finite], positions[finite], "|", color=INK, markersize=5, zorder=2)
         keys.append(Patch(label=short_names(series)[index], linewidth=0.0, **look))
@@ -461,10 +442,8 @@ def scales(
         low, high = within
         ax.axvspan(low - 0.002, high + 0.002, color=PALE, linewidth=0, zorder=0)
         middle = (low + high) / 2
-        annotation = ax.annotate(
-            "class", (middle, 0.02), xycoords=("data", "axes fraction"), ha="center"
-        )
-        annotation.set_fontsize(8)
+        at = ("data", "axes fraction")
+        ax.annotate("class", (middle, 0.02), xycoords=at, ha="center").set_fontsize(8)
     ax.plot(stays, values, color=BLUE, linewidth=1.6)
     for name, level in levels.items():
         ax.axhline(level, color=GREY, linewidth=1.0, linestyle="--")

@@ -89,18 +89,10 @@ def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
     fraction = len(cell.colspan) / cell.get_gridspec().ncols if cell else 1.0
     available = 72 * fraction * ax.figure.bbox.width / ax.figure.dpi
     columns = len(marks) if sum(widths) < available else max(1, int(available / max(widths)))
-    legend = ax.legend(
-        handles=list(marks),
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        borderaxespad=0.2,
-        ncols=min(len(marks), columns),
-        frameon=False,
-        fontsize=FONT,
-        labelcolor=INK,
-        handletextpad=0.5,
-        columnspacing=1.2,
-    )
+    look: Keywords = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
+    look |= {"frameon": False, "fontsize": FONT, "labelcolor": INK}
+    look |= {"handletextpad": 0.5, "columnspacing": 1.2}
+    legend = ax.legend(handles=list(marks), ncols=min(len(marks), columns), **look)
     literal(legend.get_texts())
 
 
@@ -146,22 +138,9 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
     height = max(min(height, ax.figure.bbox.height / ax.figure.dpi - 1.2), 0.3)
     turn = math.degrees(math.asin(min(0.75 * height / width, 0.309)))
     size = min(72 * width / (0.72 * len(stamp)), 54 * height)
-    ax.text(
-        0.5,
-        0.5,
-        stamp,
-        transform=ax.transAxes,
-        rotation=round(turn),
-        ha="center",
-        va="center",
-        fontsize=max(8.0, size),
-        fontweight="bold",
-        color=INK,
-        alpha=0.4,
-        zorder=2.9,
-        path_effects=halo(3.0),
-        parse_math=False,
-    )
+    text = ax.text(0.5, 0.5, stamp, transform=ax.transAxes, ha="center", va="center", color=INK)
+    text.set(fontsize=max(8.0, size), fontweight="bold", alpha=0.4, rotation=round(turn))
+    text.set(zorder=2.9, path_effects=halo(3.0), parse_math=False)
     return ax
 
 
@@ -266,9 +245,8 @@ def short_names(names: Sequence[str], max_length: int = 24) -> tuple[str, ...]:
     short = [_without_middle(name, max_length) for name in full]
     for form in {short_name for short_name in short if short.count(short_name) > 1}:
         positions = [i for i, short_name in enumerate(short) if short_name == form]
-        for i, name in zip(
-            positions, _distinguished([full[i] for i in positions], max_length), strict=True
-        ):
+        distinct = _distinguished([full[i] for i in positions], max_length)
+        for i, name in zip(positions, distinct, strict=True):
             short[i] = name
     return tuple(
         f"{short_name[: max_length - 5]} #{short[:i].count(short_name) + 1}"

@@ -44,23 +44,21 @@ def as_page(report: layout.Report, pictures: Sequence[tuple[str, bytes]] = ()) -
 
 def document(title: str, body: str) -> str:
     """Return a complete document around a fragment, which links nothing."""
-    lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escaped(title)}</title>",
-        PAGE_STYLE,
-        "</head>",
-        "<body>",
-        "<main>",
-        body,
-        "</main>",
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escaped(title)}</title>
+{PAGE_STYLE}
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
 
 
 def escaped(text: str) -> str:
@@ -102,10 +100,8 @@ def _fragment(
 
 def terms_box(reports: Sequence[layout.Report]) -> list[str]:
     """Return a box that a reader opens, with the definitions of the terms that reports use."""
-    definitions = [
-        f"<dt>{escaped(term.name)}</dt><dd>{escaped(term.meaning)}</dd>"
-        for term in terms_in(*reports)
-    ]
+    terms = ((escaped(term.name), escaped(term.meaning)) for term in terms_in(*reports))
+    definitions = [f"<dt>{name}</dt><dd>{meaning}</dd>" for name, meaning in terms]
     head = '<details class="terms"><summary>Terms used here</summary>'
     return [head, "<dl>", *definitions, "</dl></details>"] if definitions else []
 
@@ -177,15 +173,12 @@ def _cell(cell: str, kind: str) -> str:
 
 def _tails(section: layout.Section, column: int) -> list[int]:
     """Return how many halves of a digit each number lacks, from its point on, of the longest."""
-    matches = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
-    tails = [
-        None if match is None else 2 * len(match[1]) - match[1].count(".") for match in matches
-    ]
+    texts = [plain(row.cells[column]) for row in section.rows]
+    ends = [match and match[1] for match in map(_NUMBER.fullmatch, texts)]
+    tails = [None if end is None else 2 * len(end) - end.count(".") for end in ends]
     longest = max((tail for tail in tails if tail is not None), default=0)
     # Numbers in brackets below others are not aligned.
-    is_aligned = longest <= HALVES and not any(
-        _BELOW.fullmatch(plain(r.cells[column])) for r in section.rows
-    )
+    is_aligned = longest <= HALVES and not any(map(_BELOW.fullmatch, texts))
     return [longest - tail if is_aligned and tail is not None else 0 for tail in tails]
 
 

@@ -63,11 +63,10 @@ def as_latex(report: Report) -> str:
     and columns over panels where the table would be wider than a column of text.
     """
     report = placed(report, (_LINE,))
-    stamp = []
-    if report.stamp is not None:
-        stamp = [
-            rf"\begin{{center}}\fbox{{\Large\textbf{{{escaped(report.stamp)}}}}}\end{{center}}"
-        ]
+    boxed = (
+        rf"\begin{{center}}\fbox{{\Large\textbf{{{escaped(report.stamp or '')}}}}}\end{{center}}"
+    )
+    stamp = [] if report.stamp is None else [boxed]
     lines = [r"% Needs \usepackage{array, booktabs, longtable}", r"\begingroup\small", *stamp]
     lines += [rf"\begin{{center}}\textbf{{{escaped(report.title)}}}\end{{center}}"]
     lines += _facts(report.facts)

@@ -151,10 +151,8 @@ def _name_width(rows: Iterable[Row]) -> int:
 def fits(section: Section, alike: Sequence[Section], limits: tuple[int, ...]) -> bool:
     """Whether a table, and those with its columns, stay as narrow with words beside labels."""
     neighbours = [wordless(neighbour) for neighbour in alike if neighbour is not section]
-    layout, before = (
-        lay_out([section, *neighbours], limits),
-        lay_out([wordless(section), *neighbours], limits),
-    )
+    layout = lay_out([section, *neighbours], limits)
+    before = lay_out([wordless(section), *neighbours], limits)
     wide, narrow = (candidate.width(candidate.panels[0]) for candidate in (layout, before))
     same = (layout.stacked, layout.panels) == (before.stacked, before.panels)
     rows = (row for row in section.rows if row.about and not row.heading)
@@ -212,11 +210,9 @@ def panels(section: Section, limit: int) -> tuple[range, ...]:
     """Cut the columns of a table whose cells break at spaces into panels within a limit."""
     widths = tuple(_longest_word(section, j) for j in range(len(section.columns)))
     layout = Layout(LABEL, widths, stacked=True, panels=(range(len(widths)),))
-    return (
-        layout.panels
-        if layout.width(layout.panels[0]) <= limit
-        else _in_panels(layout, limit).panels
-    )
+    if layout.width(layout.panels[0]) > limit:
+        layout = _in_panels(layout, limit)
+    return layout.panels
 
 
 def _longest_word(section: Section, column: int) -> int:
@@ -243,15 +239,12 @@ def _measure(sections: Sequence[Section], label_width: int, stacked: bool, comfo
 
 def _widths(sections: Sequence[Section], stacked: bool) -> tuple[int, ...]:
     rows = [row for section in sections for row in section.rows]
-    return tuple(
-        _column_width(head, [row.cells[column] for row in rows], stacked)
-        for column, head in enumerate(sections[0].columns)
-    )
-
-
-def _column_width(head: str, cells: Sequence[str], stacked: bool) -> int:
-    body = max((width(line) for cell in cells for line in cell_lines(cell, stacked)), default=0)
-    return max([body, *map(width, head_lines(head, body))])
+    widths = []
+    for column, head in enumerate(sections[0].columns):
+        lines = (line for row in rows for line in cell_lines(row.cells[column], stacked))
+        body = max(map(width, lines), default=0)
+        widths.append(max([body, *map(width, head_lines(head, body))]))
+    return tuple(widths)
 
 
 def _in_panels(layout: Layout, limit: int) -> Layout:

@@ -69,10 +69,8 @@ def _layouts(report: Report, line: int = WIDTH) -> dict[tuple[str, ...], Layout]
 
     Where one table needs a longer line, the labels of the others have it too.
     """
-    limits = (line, LIMIT)
-    layouts = {
-        section.columns: lay_out(report.alike(section), limits) for section in report.sections
-    }
+    alike = {section.columns: report.alike(section) for section in report.sections}
+    layouts = {columns: lay_out(tables, (line, LIMIT)) for columns, tables in alike.items()}
     widths = [layout.width(panel) for layout in layouts.values() for panel in layout.panels]
     longest = min(max(widths, default=0), LIMIT)
     return _layouts(report, longest) if longest > line else layouts
@@ -82,11 +80,9 @@ def _stamp(stamp: str | None, columns: int) -> list[str]:
     if stamp is None:
         return []
     lines = [f" {line} " for line in wrap(stamp, columns - 8)]
-    sides = [(columns - width(line)) // 2 for line in lines]
-    return [
-        "*" * side + line + "*" * (columns - side - width(line))
-        for side, line in zip(sides, lines, strict=True)
-    ]
+    spare = [columns - width(line) for line in lines]
+    stars = [("*" * (n // 2), "*" * (n - n // 2)) for n in spare]
+    return [line.join(pair) for line, pair in zip(lines, stars, strict=True)]
 
 
 def _shares_line(section: Section, layout: Layout) -> bool:
@@ -198,13 +194,9 @@ def _block(facts: Sequence[Fact], max_width: int, gap: int) -> list[tuple[str, .
     values = [wrap(text, max_width) for text in texts]
     label_width = max((width(line) for lines in labels for line in lines), default=0) + gap
     value_width = max((width(line) for lines in values for line in lines), default=0)
-    return [
-        tuple(
-            pad(label, label_width, "<") + pad(value, value_width, "<")
-            for label, value in zip_longest(*pair, fillvalue="")
-        )
-        for pair in zip(labels, values, strict=True)
-    ]
+    lines = (zip_longest(*pair, fillvalue="") for pair in zip(labels, values, strict=True))
+    widths = (label_width, value_width)
+    return [tuple("".join(map(pad, parts, widths, "<<")) for parts in block) for block in lines]
 
 
 def _two_columns(facts: Sequence[Fact], max_width: int) -> list[str]:
@@ -230,11 +222,9 @@ def as_markdown(report: Report) -> str:
     if report.facts:
         facts = [_line(escaped(label), escaped(value)) for label, value in report.facts]
         blocks.append("\n".join([_line("", ""), _line(":---", ":---"), *facts]))
-    blocks += [
-        _markdown_table(section, panel, number)
-        for section in report.sections
-        for number, panel in enumerate(panels(section, WIDEST))
-    ]
+    for section in report.sections:
+        parts = enumerate(panels(section, WIDEST))
+        blocks += [_markdown_table(section, panel, number) for number, panel in parts]
     if report.notes:
         blocks.append("\n".join(f"- {escaped(note)}" for note in report.notes))
     return "\n\n".join([*blocks, *stamp])

@@ -21,7 +21,7 @@ from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.survey import SurveyFitResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
-from dpmodels.typing import TableLine
+from dpmodels.typing import Floats, TableLine
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
@@ -75,10 +75,8 @@ def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
         ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
         *header.shared_facts(release),
     )
-    sections = panels(fit, COLUMNS, [coefficient_cells(*line) for line in lines.tolist()][:SHOWN])
-    notes = (*_omitted(call), *_count_notes(fit))
-    closed = header.closing(call, release, f"{header.SEE}.regression")
-    return Report(TITLES[call.family], facts, sections, (*notes, *closed))
+    table = (COLUMNS, [coefficient_cells(*line) for line in lines.tolist()])
+    return _laid_out(fit, TITLES[call.family], facts, table, _count_notes(fit))
 
 
 def _response(call: CoefficientsCall) -> str:
@@ -88,11 +86,6 @@ def _response(call: CoefficientsCall) -> str:
     if call.family == "multinomial":
         return f"{len(levels)} levels, against {levels[0]}"
     return f"{levels[1]} against {levels[0]}" if levels else call.response
-
-
-def _omitted(call: CoefficientsCall) -> tuple[str, ...]:
-    total = len(call.names) * call.blocks
-    return header.omitted(SHOWN, total, "coefficients", "params and tidy()")
 
 
 def _report(
@@ -111,11 +104,22 @@ def _report(
         ("Ridge", _ridge(release)),
         *header.shared_facts(release),
     )
-    notes = (*_omitted(call), *notes, *_tuning_notes(release))
+    return _laid_out(fit, title, facts, table, (*notes, *_tuning_notes(release)))
+
+
+def _laid_out(
+    fit: GLMResult | MultinomialResult | SVMResult,
+    title: str,
+    facts: tuple[Fact, ...],
+    table: Table,
+    notes: tuple[str, ...],
+) -> Report:
+    """Add the panels of a table to a report, and the notes on what it leaves out and on noise."""
     heads, cells = table
-    closed = header.closing(call, release, f"{header.SEE}.regression")
-    sections = panels(fit, heads, cells[:SHOWN])
-    return Report(title, facts, sections, (*notes, *closed))
+    total = len(fit.call.names) * fit.call.blocks
+    omitted = header.omitted(SHOWN, total, "coefficients", "params and tidy()")
+    closed = header.closing(fit.call, fit.release, f"{header.SEE}.regression")
+    return Report(title, facts, panels(fit, heads, cells[:SHOWN]), (*omitted, *notes, *closed))
 
 
 def _ridge(release: CoefficientsRelease) -> str:
@@ -133,13 +137,11 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
         gap = f"a total of {signif(tuned.told_apart, 2)}"
     else:
         gap = f"about {signif(tuned.told_apart / (tuned.held_out * max(release.rows, 1)), 2)}"
-    return (
-        *Rank.DETAIL(
-            f"{tuned.share:.0%} of the budget was spent on choosing among ridges {tried}, and the "
-            "rest on this fit, to all rows.",
-            f"Each ridge was fitted to a random {1 - tuned.held_out:.0%} of the rows, and one "
-            f"drawn by the {tuned.score} of others: one worse by {gap} is 20 times less likely.",
-        ),
+    return Rank.DETAIL(
+        f"{tuned.share:.0%} of the budget was spent on choosing among ridges {tried}, and the rest "
+        "on this fit, to all rows.",
+        f"Each ridge was fitted to a random {1 - tuned.held_out:.0%} of the rows, and one drawn by "
+        f"the {tuned.score} of others: one worse by {gap} is 20 times less likely.",
     )
 
 
@@ -186,25 +188,23 @@ def inference(fit: GLMResult | MultinomialResult | SurveyFitResult) -> list[tupl
 def _unidentified(fit: GLMResult | MultinomialResult) -> Table:
     """Lay out coefficients without standard errors, to the digits that the noise leaves."""
     if isinstance(fit, MultinomialResult):
-        values = fit.params_released.to_numpy(np.float64).T.ravel().tolist()
-        return ("coef",), [(signif(value, 1),) for value in values]
+        return _coefficients(fit.params_released.to_numpy(np.float64).T.ravel(), None)
     smallest_noise = fit.noise_least
     if smallest_noise.isna().any():
         return _as_released(fit.linear.scaled_call, fit.release)
-    pairs = zip(fit.params, smallest_noise, strict=True)
-    return ("coef", "noise, at least"), [_with_noise(value, sd) for value, sd in pairs]
+    values, noise = (np.asarray(numbers) for numbers in (fit.params, smallest_noise))
+    return _coefficients(values, noise, "noise, at least")
 
 
 def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Table:
-    values, noise = (call.matrix @ release.coefficients).tolist(), released_noise(call, release)
+    return _coefficients(call.matrix @ release.coefficients, released_noise(call, release))
+
+
+def _coefficients(values: Floats, noise: Floats | None, head: str = "noise") -> Table:
     if noise is None:
-        return ("coef",), [(signif(value, 1),) for value in values]
-    pairs = zip(values, noise.tolist(), strict=True)
-    return ("coef", "noise"), [_with_noise(value, sd) for value, sd in pairs]
-
-
-def _with_noise(value: float, sd: float) -> tuple[str, ...]:
-    return signif_uncertain(value, sd), signif(sd, 2)
+        return ("coef",), [(signif(value, 1),) for value in values.tolist()]
+    pairs = zip(values.tolist(), noise.tolist(), strict=True)
+    return ("coef", head), [(signif_uncertain(value, sd), signif(sd, 2)) for value, sd in pairs]
 
 
 def _pull_note(release: CoefficientsRelease) -> str:
@@ -337,6 +337,7 @@ FREE = Rank.SOURCE("Computed from the released fit: no data are read, and no bud
 
 
 def _heads(estimates: Estimates) -> dict[str, str]:
+    test = estimates.test
     labels = {
         "estimate": "ratio" if estimates.ratio else "estimate",
         "std_error": "std err (log)" if estimates.ratio else "std err",
@@ -345,10 +346,8 @@ def _heads(estimates: Estimates) -> dict[str, str]:
         "df_resid": "df resid",
         "sumsq": "sum sq",
         "meansq": "mean sq",
-        "statistic": estimates.test,
-        "p_value": f"P>|{estimates.test}|"
-        if estimates.test in ("z", "t")
-        else f"P>{estimates.test}",
+        "statistic": test,
+        "p_value": f"P>|{test}|" if test in ("z", "t") else f"P>{test}",
         "conf_low": f"{estimates.level:.0%} conf. interval",
         "noise_low": f"{estimates.level:.0%} noise interval",
     }

@@ -34,9 +34,8 @@ def comparison_report(comparison: Comparison) -> Report:
     if len(predicted):
         suffixes = (" typical", " worst") if comparison.shapes is not None else ("",)
         labels = [label + suffix for _, label in _measures(comparison) for suffix in suffixes]
-        heads = (*labels, "numerics")
         rows = tuple(_row(comparison, line) for line in predicted.to_dict("records"))
-        sections = (Section("Predicted, best first", heads, rows),)
+        sections = (Section("Predicted, best first", (*labels, "numerics"), rows),)
         if comparison.shapes is not None:
             sections += (_by_shape(comparison), _shapes(comparison.shapes))
     return Report(
@@ -78,18 +77,11 @@ def _by_shape(comparison: Comparison) -> Section:
 
 
 def _shapes(shapes: pd.DataFrame) -> Section:
-    rows = tuple(
-        Row(
-            str(line["shape"]),
-            (
-                f"{line['length_low']:.2f} to {line['length_high']:.2f}",
-                f"{line['spread']:.2f}",
-                str(line["like"]),
-            ),
-        )
-        for line in shapes.to_dict("records")
-    )
-    return Section("Shapes of rows", ("length", "from mean", "columns"), rows)
+    rows = []
+    for line in shapes.to_dict("records"):
+        length = f"{line['length_low']:.2f} to {line['length_high']:.2f}"
+        rows.append(Row(str(line["shape"]), (length, f"{line['spread']:.2f}", str(line["like"]))))
+    return Section("Shapes of rows", ("length", "from mean", "columns"), tuple(rows))
 
 
 def _uncertain(value: float, se: float) -> str:
@@ -176,14 +168,10 @@ def fit_comparison_report(comparison: FitComparison) -> Report:
     predicted, sections = comparison.predicted, tuple[Section, ...]()
     if len(predicted):
         rows = tuple(_fit_comparison_row(comparison, line) for line in predicted.to_dict("records"))
-        sections = (
-            Section("Predicted, best first", HEADS, rows),
-            _fit_comparison_by_shape(comparison),
-        )
-    like = tuple(
-        Row(str(line["shape"]), (str(line["like"]),))
-        for line in comparison.shapes.to_dict("records")
-    )
+        first = Section("Predicted, best first", HEADS, rows)
+        sections = (first, _fit_comparison_by_shape(comparison))
+    shapes = comparison.shapes[["shape", "like"]].astype(str)
+    like = tuple(Row(shape, (text,)) for shape, text in shapes.itertuples(index=False))
     return Report(
         title="Mechanisms of a regression compared, nothing spent",
         facts=_fit_comparison_facts(comparison),
@@ -196,11 +184,8 @@ def _fit_comparison_row(comparison: FitComparison, line: TableLine) -> Row:
     cells = []
     for name in ("error", "excess"):
         value, se = line[name], line[f"{name}_se"]
-        has_error = not math.isnan(se) and se > 0
-        cells.append(
-            signif_uncertain(value, max(se, value / 1000)) if has_error else signif(value, 3)
-        )
-        cells.append(signif(line[f"{name}_worst"], 3))
+        cells += [_uncertain(value, se) if se > 0 else signif(value, 3)]
+        cells += [signif(line[f"{name}_worst"], 3)]
     cells.append(f"{100 * line['identified']:.0f}%")
     return Row(comparison.label(line["mechanism"]), (*cells, str(line["numerics"])))
 
@@ -208,13 +193,9 @@ def _fit_comparison_row(comparison: FitComparison, line: TableLine) -> Row:
 def _fit_comparison_by_shape(comparison: FitComparison) -> Section:
     wide = comparison.by_shape.pivot_table("error", "mechanism", "shape", sort=False, dropna=False)
     names = [name for name in comparison.predicted["mechanism"] if name in wide.index]
-    rows = [
-        Row(comparison.label(name), tuple(_number(value) for value in wide.loc[name]))
-        for name in names
-    ]
-    rows.append(
-        Row("auto / best", tuple(_number(comparison.behind[name]) for name in wide.columns))
-    )
+    rows = [Row(comparison.label(name), tuple(map(_number, wide.loc[name]))) for name in names]
+    behind = tuple(_number(comparison.behind[name]) for name in wide.columns)
+    rows.append(Row("auto / best", behind))
     return Section("Error by shape", tuple(map(str, wide.columns)), tuple(rows))
 
 
@@ -283,23 +264,17 @@ _POPULATION = (
 @report_of.register
 def reading_report(result: ReadingResult) -> Report:
     """Lay out readings as tables of strings."""
+    local = "another truth, each respondent by itself"
     return Report(
         title="Guarantees interpreted as tests and as bets",
-        facts=_interpretation_facts(result),
+        facts=(
+            *((("Of", result.of),) if result.of else ()),
+            ("Neighbours", local if result.local else result.adjacency.describe()),
+            ("Level", f"{result.alpha:g}"),
+            ("Prior", f"{result.prior:g}"),
+        ),
         sections=tuple(_section(result, units) for units in UNITS),
         notes=_interpretation_notes(result),
-    )
-
-
-def _interpretation_facts(result: ReadingResult) -> tuple[Fact, ...]:
-    local = "another truth, each respondent by itself"
-    neighbours = local if result.local else result.adjacency.describe()
-    whose = (("Of", result.of),) if result.of else ()
-    return (
-        *whose,
-        ("Neighbours", neighbours),
-        ("Level", f"{result.alpha:g}"),
-        ("Prior", f"{result.prior:g}"),
     )
 
 
@@ -315,25 +290,17 @@ def _section(result: ReadingResult, units: int) -> Section:
         "and at least",
         "Lying probability",
     )
-    rows = tuple(
-        Row(name, cells)
-        for name, cells in zip(names, zip(*columns, strict=True), strict=True)
-        if set(cells) != {"-"}
-    )
+    lines = zip(names, zip(*columns, strict=True), strict=True)
+    rows = tuple(Row(name, cells) for name, cells in lines if set(cells) != {"-"})
     return Section(f"{who[0].upper()}{who[1:]}, at most", result.labels, rows)
 
 
 def _cells(line: TableLine) -> tuple[str, ...]:
     mark = "" if line["holds"] == 1 else " *"
     odds = "no bound" if math.isinf(line["odds"]) else signif(line["odds"], 3)
-    return (
-        signif(line["power"], 3),
-        signif(line["advantage"], 3),
-        odds + mark,
-        signif(line["posterior"], 3) + mark,
-        signif(line["posterior_lower"], 3) + mark,
-        signif(line["lie"], 3),
-    )
+    names = ("power", "advantage", "posterior", "posterior_lower", "lie")
+    test, advantage, upper, lower, lie = (signif(line[name], 3) for name in names)
+    return (test, advantage, odds + mark, upper + mark, lower + mark, lie)
 
 
 def _interpretation_notes(result: ReadingResult) -> tuple[str, ...]:

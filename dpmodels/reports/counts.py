@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -67,14 +68,11 @@ def _counts_report(
     facts = fit.call.tables[0]
     is_public = fit.release.rows is not None and facts.sampled is None
     sd = fit._counted.incomplete_sd if is_public else fit.noise_sd(facts.cells)
+    complete = complete_text(fit.ncomplete, sd, what=counted_in(fit.release))
     return Report(
         title=title,
         facts=(
-            *described_header(
-                fit.call,
-                fit.release,
-                complete_text(fit.ncomplete, sd, what=counted_in(fit.release)),
-            ),
+            *described_header(fit.call, fit.release, complete),
             *design_facts(fit.release, facts),
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
@@ -140,12 +138,7 @@ def side_by_side(
 
 def joined_levels(levels: tuple[tuple[object, ...], ...]) -> list[str]:
     """Name the combinations of levels."""
-    names = [""]
-    for factor_levels in levels:
-        names = [
-            f"{name} / {level}" if name else str(level) for name in names for level in factor_levels
-        ]
-    return names
+    return [" / ".join(map(str, combination)) for combination in product(*levels)]
 
 
 def _listed(fit: TableResult) -> Section:
@@ -157,11 +150,10 @@ def _listed(fit: TableResult) -> Section:
 def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyRelease) -> Section:
     """Print a line for every row of a tidy table of counts, with its intervals."""
     cells = map(_cells, with_shares(table).to_dict("records"))
-    rows = (Row(*row) for row in zip(labels, cells, strict=True))
+    rows = tuple(Row(*row) for row in zip(labels, cells, strict=True))
     counted = "Total" if counted_in(release) == WEIGHT else counted_as(release.adjacency)
-    return Section(
-        title, (counted.capitalize(), "95% noise int.", "%", "95% conf. int."), tuple(rows)
-    )
+    heads = (counted.capitalize(), "95% noise int.", "%", "95% conf. int.")
+    return Section(title, heads, rows)
 
 
 def with_shares(table: pd.DataFrame) -> pd.DataFrame:
@@ -236,6 +228,8 @@ def states_report(fit: StatesResult) -> Report:
     table = listed(" / ".join(facts.factors), facts.labels, fit.tidy(), release)
     persons = (release.rows or 0) // fit.steps
     observations = f"{count(persons)} person{'s' * (persons != 1)}, {count(fit.steps)} times each"
+    lines = ((str(name), [signif(x, 4) for x in pair]) for name, *pair in fit.scales.itertuples())
+    scales = tuple(Row(name, tuple(cells)) for name, cells in lines)
     return Report(
         title="Private counts of states: Pufferfish (not differential privacy)",
         facts=(
@@ -249,17 +243,12 @@ def states_report(fit: StatesResult) -> Report:
             ("Complete", complete),
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, Laplace"),
         ),
-        sections=(replace(table, columns=("Times", *table.columns[1:])), _scales(fit)),
+        sections=(
+            replace(table, columns=("Times", *table.columns[1:])),
+            Section("Noise of a count", ("Scale", "Ratio"), scales),
+        ),
         notes=(*Rank.DETAIL(_quilt(fit)), *_notes(fit)),
     )
-
-
-def _scales(fit: StatesResult) -> Section:
-    rows = tuple(
-        Row(str(name), (signif(scale, 4), signif(ratio, 4)))
-        for name, scale, ratio in fit.scales.itertuples()
-    )
-    return Section("Noise of a count", ("Scale", "Ratio"), rows)
 
 
 def _quilt(fit: StatesResult) -> str:
@@ -432,20 +421,16 @@ def _deviance(fit: LogLinear) -> tuple[tuple[str, str], ...]:
 
 
 def _coefficients(fit: LogLinear) -> Section:
-    rows = [
-        Row(
-            str(line["term"]),
-            (
-                signif_uncertain(line["estimate"], line["std_error"]),
-                signif(line["std_error"], 2),
-                signif(line["noise_sd"], 2),
-                f"{line['statistic']:.2f}",
-                pvalue(line["p_value"]),
-                interval(line["conf_low"], line["conf_high"]),
-            ),
+    rows = []
+    for line in fit.tidy().to_dict("records"):
+        cells = (
+            signif_uncertain(line["estimate"], line["std_error"]),
+            *(signif(line[name], 2) for name in ("std_error", "noise_sd")),
+            f"{line['statistic']:.2f}",
+            pvalue(line["p_value"]),
+            interval(line["conf_low"], line["conf_high"]),
         )
-        for line in fit.tidy().to_dict("records")
-    ]
+        rows.append(Row(str(line["term"]), cells))
     heads = ("coef", "std err", "of noise", "z", "P>|z|", "95% conf. int.")
     return Section("Coefficients", heads, tuple(rows))
 

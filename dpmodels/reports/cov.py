@@ -16,17 +16,7 @@ from dpmodels.report import (
     uncertain,
 )
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    SEE,
-    SHOWN_VARIABLES,
-    UNKNOWN,
-    about,
-    closing,
-    complete_rows,
-    few_complete,
-    moments_header,
-    omitted,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.cov import CovResult
@@ -44,37 +34,40 @@ def cov_report(fit: CovResult) -> Report:
     titles = ("Covariances", "Correlations")
     if not fit.call.center:
         titles = ("Second moments", "Correlations about 0")
+    correlations, weak = fit.cor.to_numpy().copy(), fit.weak.to_numpy()
+    is_weak = (weak[:, None] | weak) & ~np.eye(len(weak), dtype=bool)
+    correlations[is_weak] = np.nan
+    # Three decimals at most, and an exact diagonal.
+    noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
+    np.fill_diagonal(noise, 0.0)
     return Report(
         title=f"Private {what} matrix",
         facts=_facts(fit),
         sections=(
             _variables(fit),
             _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
-            _triangle(fit, titles[1], _reported_correlations(fit), _cor_noise(fit)),
+            _triangle(fit, titles[1], correlations, noise),
         ),
         notes=(
-            *few_complete(fit.release, fit.ncomplete, fit.release.noise.count),
+            *header.few_complete(fit.release, fit.ncomplete, fit.release.noise.count),
             *_notes(fit),
-            *closing(fit.call, fit.release, SEE, fit.nobs),
+            *header.closing(fit.call, fit.release, header.SEE, fit.nobs),
         ),
     )
 
 
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
-    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
-    opened = moments_header(fit.call, fit.release, complete)
-    return (*opened, ("Denoised", _denoised(fit)))
-
-
-def _denoised(fit: CovResult) -> str:
-    if fit.call.denoise is None:
-        return "no"
-    by_rule = fit.lawful and fit.release.estimate is None
-    return f'by the rule "{fit.call.denoise}"' if by_rule else "by the mechanism"
+    complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
+    opened = header.moments_header(fit.call, fit.release, complete)
+    denoised = "no"
+    if fit.call.denoise is not None:
+        by_rule = fit.lawful and fit.release.estimate is None
+        denoised = f'by the rule "{fit.call.denoise}"' if by_rule else "by the mechanism"
+    return (*opened, ("Denoised", denoised))
 
 
 def _variables(fit: CovResult) -> Section:
-    first = slice(0, SHOWN_VARIABLES)
+    first = slice(0, header.SHOWN_VARIABLES)
     names = _labels(fit)[first]
     spread, spread_noise = fit.sd.to_numpy()[first], fit.sd_noise_sd.to_numpy()[first]
     # The noise of the unbiased release is not that of an estimate from it.
@@ -85,7 +78,7 @@ def _variables(fit: CovResult) -> Section:
         mean, noise = fit.center.to_numpy()[first], fit.center_noise_sd.to_numpy()[first]
         cells = [_printed(mean, noise, spread), _sds(noise), *cells]
         heads = ["Mean", "noise sd", *heads]
-    descriptions = [about(fit.call, name) for name in fit.call.names[first]]
+    descriptions = [header.about(fit.call, name) for name in fit.call.names[first]]
     rows = zip(names, zip(*cells, strict=True), descriptions, strict=True)
     section = tuple(Row(name, line, about=description) for name, line, description in rows)
     return Section("Variables", tuple(heads), section)
@@ -93,10 +86,8 @@ def _variables(fit: CovResult) -> Section:
 
 def _labels(fit: CovResult) -> list[str]:
     """Return names with the numbers that head matrices, weak columns marked."""
-    return [
-        f"{number}. {name}{' *' if poor else ''}"
-        for number, (name, poor) in enumerate(zip(fit.call.names, fit.weak, strict=True), 1)
-    ]
+    marked = zip(fit.call.names, fit.weak.to_numpy(), strict=True)
+    return [f"{number}. {name}{' *' * bool(poor)}" for number, (name, poor) in enumerate(marked, 1)]
 
 
 def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Section:
@@ -107,20 +98,6 @@ def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Sect
         for i, name in enumerate(_labels(fit)[:size])
     ]
     return Section(title, tuple(map(str, range(1, size + 1))), tuple(rows))
-
-
-def _reported_correlations(fit: CovResult) -> Floats:
-    cor = fit.cor.to_numpy().copy()
-    weak = fit.weak.to_numpy()
-    cor[(weak[:, None] | weak) & ~np.eye(len(cor), dtype=bool)] = np.nan
-    return cor
-
-
-def _cor_noise(fit: CovResult) -> Floats:
-    """Return noise that limits correlations to three decimals, and keeps the diagonal exact."""
-    noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
-    np.fill_diagonal(noise, 0.0)
-    return noise
 
 
 def _printed(values: Floats, noise: Floats, sizes: Floats | None = None) -> tuple[str, ...]:
@@ -146,11 +123,11 @@ def _weak_note(fit: CovResult) -> tuple[str, ...]:
 
 def _notes(fit: CovResult) -> list[str]:
     n_columns = len(fit.call.names)
-    hidden = omitted(SHOWN_COLUMNS, n_columns, "columns of the matrices", "cov, cor and tidy()")
-    notes = [*_weak_note(fit), *hidden, *_noise_notes(fit)]
-    if fit.call.unit_rows:
-        notes += Rank.TARGET("Each row was divided by its norm, so columns have no units.")
-    return notes
+    hidden = header.omitted(
+        SHOWN_COLUMNS, n_columns, "columns of the matrices", "cov, cor and tidy()"
+    )
+    unit = Rank.TARGET("Each row was divided by its norm, so columns have no units.")
+    return [*_weak_note(fit), *hidden, *_noise_notes(fit), *unit * fit.call.unit_rows]
 
 
 def _noise_notes(fit: CovResult) -> tuple[str, ...]:
@@ -187,12 +164,12 @@ def moments_report(fit: MomentsResult) -> Report:
         sections=(_variables(fit.whole),),
         notes=(
             *_weak_note(fit.whole),
-            *omitted(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
+            *header.omitted(header.SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
             "Without further budget, for formulas of these columns: .pca(), .cov(), .cor(), "
             ".mean(), .lm(), .cca(), .pcor(), .aov() and .cor_test(x, y).",
             "Digits are limited by the noise. Noise sds are privacy noise only; for the population "
             "use .cov(formula).conf_int().",
-            *closing(fit.call, fit.release, SEE, fit.nobs),
+            *header.closing(fit.call, fit.release, header.SEE, fit.nobs),
         ),
     )
 
@@ -206,7 +183,7 @@ SHOWN = 6
 @report_of.register
 def cca_report(fit: CCAResult) -> Report:
     """Lay out correlations and loadings as tables of strings."""
-    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
+    complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     selected = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]
     loadings = (
         _loadings(fit, "Loadings of x", fit.xloadings, selected),
@@ -215,16 +192,16 @@ def cca_report(fit: CCAResult) -> Report:
     sides = f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
     return Report(
         title="Private canonical correlations",
-        facts=(*moments_header(fit.call, fit.release, complete), ("Sides", sides)),
+        facts=(*header.moments_header(fit.call, fit.release, complete), ("Sides", sides)),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
-        notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
+        notes=(*_cca_notes(fit), *header.closing(fit.call, fit.release, header.SEE, fit.nobs)),
     )
 
 
 def _correlations(fit: CCAResult) -> Section:
     rows = []
     for line in fit.tidy().to_dict("records"):
-        cells = (UNKNOWN, "", interval(line["noise_low"], line["noise_high"]))
+        cells = (header.UNKNOWN, "", interval(line["noise_low"], line["noise_high"]))
         if line["noise_low"] > 0:
             sd = line["noise_sd"]
             cells = (signif_uncertain(line["estimate"], sd), signif(sd, 2), cells[2])
@@ -234,15 +211,11 @@ def _correlations(fit: CCAResult) -> Section:
 
 
 def _loadings(fit: CCAResult, title: str, table: DataArray, selected: np.ndarray) -> Section:
-    names = [str(name) for name in table["variable"].to_numpy()[:SHOWN_VARIABLES]]
-    rows = [
-        Row(
-            name,
-            tuple(f"{value + 0.0:.2f}" for value in line[selected]),
-            about=about(fit.call, name),
-        )
-        for name, line in zip(names, table.to_numpy(), strict=False)
-    ]
+    names = [str(name) for name in table["variable"].to_numpy()[: header.SHOWN_VARIABLES]]
+    rows = []
+    for name, line in zip(names, table.to_numpy(), strict=False):
+        cells = tuple(f"{value + 0.0:.2f}" for value in line[selected])
+        rows.append(Row(name, cells, about=header.about(fit.call, name)))
     return Section(title, tuple(fit.names[at] for at in selected), tuple(rows))
 
 
@@ -269,8 +242,8 @@ def _cca_notes(fit: CCAResult) -> list[str]:
         )
     if not readable.all():
         notes += Rank.IDENTIFIED(
-            f"{UNKNOWN}: not distinguishable from 0. Such variates, and those not distinguishable "
-            "from others, have no loadings here."
+            f"{header.UNKNOWN}: not distinguishable from 0. Such variates, and those not "
+            "distinguishable from others, have no loadings here."
         )
         notes += Rank.DETAIL("All loadings are in xloadings and yloadings.")
     if readable.any():
@@ -279,4 +252,7 @@ def _cca_notes(fit: CCAResult) -> list[str]:
             "positive. Coefficients of variates with variance 1: xcoef, ycoef."
         )
     n_columns = max(map(len, (fit.xcenter, fit.ycenter)))
-    return [*notes, *omitted(SHOWN_VARIABLES, n_columns, "columns", "xloadings and yloadings")]
+    return [
+        *notes,
+        *header.omitted(header.SHOWN_VARIABLES, n_columns, "columns", "xloadings and yloadings"),
+    ]

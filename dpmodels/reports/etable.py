@@ -50,15 +50,12 @@ def etable_report(table: ETable) -> Report:
     if look.privacy:
         rows += privacy_rows(columns)
     words = look.words or {}
-    section = Section(
-        "Estimates",
-        tuple(column.head for column in columns),
-        tuple(rows),
-        tuple(
-            worded(column.above, words) if column.above == column.response else column.above
-            for column in columns
-        ),
+    above = tuple(
+        worded(column.above, words) if column.above == column.response else column.above
+        for column in columns
     )
+    heads = tuple(column.head for column in columns)
+    section = Section("Estimates", heads, tuple(rows), above)
     facts = common_facts(columns) if look.privacy else ()
     return Report(look.title, facts, (section,), _notes(table, rows))
 
@@ -73,25 +70,17 @@ def _estimates(table: ETable) -> list[Row]:
     rows = []
     for part in parts:
         if parts != [COEFFICIENTS]:
-            rows.append(_heading(part, columns))
+            rows.append(Row(part, ("",) * len(columns), heading=True))
         for line in table.lines:
             if line.part != part:
                 continue
-            row_cells = [
-                _cell(line, column, lookup) for column, lookup in zip(columns, cells, strict=True)
-            ]
-            texts = [_estimate(c, cell, look) for c, cell in zip(columns, row_cells, strict=True)]
+            matches = [_cell(line, *pair) for pair in zip(columns, cells, strict=True)]
+            texts = [_estimate(*pair, look) for pair in zip(columns, matches, strict=True)]
             rows.append(Row(_label(line, look), tuple(texts)))
             for name in look.statistic:
-                below = tuple(
-                    "" if cell is None else _below(name, cell, look) for cell in row_cells
-                )
+                below = tuple("" if cell is None else _below(name, cell, look) for cell in matches)
                 rows += [Row("", below)] * any(below)
     return rows
-
-
-def _heading(text: str, columns: Sequence[Column]) -> Row:
-    return Row(text, ("",) * len(columns), heading=True)
 
 
 def _cell(line: Line, column: Column, cells: dict[str, Cell]) -> Cell | None:
@@ -114,12 +103,10 @@ def _estimate(column: Column, cell: Cell | None, look: Look) -> str:
         return day(value)
     if column.form == "step":
         return f"{value:.10g}"
-    has_spread = math.isfinite(spread)
-    text = (
-        signif_uncertain(value, spread, look.digits) if has_spread else signif(value, column.digits)
-    )
-    stars = sum(bool(cell["p_value"] < level) for level in look.stars)
-    return text + "*" * stars
+    text = signif(value, column.digits)
+    if math.isfinite(spread):
+        text = signif_uncertain(value, spread, look.digits)
+    return text + "*" * sum(bool(cell["p_value"] < level) for level in look.stars)
 
 
 def _below(name: str, cell: Cell, look: Look) -> str:
@@ -156,7 +143,7 @@ def _fit_rows(columns: Sequence[Column], look: Look) -> list[Row]:
         rows.append(Row(label, tuple(_number(name, *pair, look) for pair in numbers)))
         noise = tuple(_noise(*pair, look) for pair in numbers)
         rows += [Row("", noise)] * any(noise)
-    return [_heading("Fit", columns), *rows]
+    return [Row("Fit", ("",) * len(columns), heading=True), *rows]
 
 
 def _number(name: str, value: float | str, sd: float, look: Look) -> str:
@@ -167,17 +154,13 @@ def _number(name: str, value: float | str, sd: float, look: Look) -> str:
         return {"nobs": "private", "r_squared": LOST, "adj_r_squared": LOST}.get(name, "-")
     if name in COUNTED:
         return count(value)
-    return signif_uncertain(value, sd, look.digits) if _noisy(sd) else signif(value)
+    return signif_uncertain(value, sd, look.digits) if 0 < sd < math.inf else signif(value)
 
 
 def _noise(value: float, sd: float, look: Look) -> str:
     """Print the noise sd of a fit statistic, if it is requested and known."""
-    is_reported = "noise_sd" in look.statistic and _noisy(sd) and math.isfinite(value)
+    is_reported = "noise_sd" in look.statistic and 0 < sd < math.inf and math.isfinite(value)
     return f"[{signif(sd, look.digits)}]" if is_reported else ""
-
-
-def _noisy(sd: float) -> bool:
-    return math.isfinite(sd) and sd > 0
 
 
 def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
@@ -205,9 +188,8 @@ def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
     notes += Rank.IDENTIFIED(*column_notes)
     simulated = dict.fromkeys(column.model for column in columns if column.result.simulated)
     if simulated:
-        notes += Rank.GUARANTEE(
-            f"{listed(list(simulated))}: simulated, without a privacy guarantee."
-        )
+        names = listed(list(simulated))
+        notes += Rank.GUARANTEE(f"{names}: simulated, without a privacy guarantee.")
     differing, requested = Rank.TARGET(*differences(columns)), Rank.GUARANTEE(*look.notes)
     return (*notes, *differing, *table.accounts, *requested)
 
@@ -239,9 +221,8 @@ def _neighbours(release: AnyRelease) -> str:
 def _law(release: AnyRelease) -> str:
     if is_local(release) and not release.events:
         return "randomised answers"
-    return ", ".join(
-        dict.fromkeys(LAWS.get(type(event), "of its own law") for event in release.events)
-    )
+    laws = (LAWS.get(type(event), "of its own law") for event in release.events)
+    return ", ".join(dict.fromkeys(laws))
 
 
 ALL_ROWS, NO_DESIGN = "all rows", "none"

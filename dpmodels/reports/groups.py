@@ -72,15 +72,24 @@ _KINDS: Final = (
 @report_of.register
 def mean_report(fit: MeanResult) -> Report:
     """Lay out means as a table of strings."""
-    heads = (_counted_head(fit), "Mean", *_HEADS)
-    return _report("Private means", fit, heads, _mean_cells(_lines(fit), fit._facts), _KINDS)
+    return _of_measured("Private means", fit, "Mean")
 
 
 @report_of.register
 def total_report(fit: TotalResult) -> Report:
     """Lay out totals as a table of strings."""
-    heads = (_counted_head(fit), "Total", *_HEADS)
-    return _report("Private totals", fit, heads, _mean_cells(_lines(fit), fit._facts), _KINDS)
+    return _of_measured("Private totals", fit, "Total")
+
+
+def _of_measured(title: str, fit: GroupedResult, head: str) -> Report:
+    """Lay out estimates in the unit of the measured number, with both of their errors."""
+    of, cells = fit._facts, []
+    for row in _lines(fit):
+        errors = (row["noise_sd"], row["std_error"])
+        sds = (signif(sd, 2) for sd in errors)
+        text = mean_text(of, row["estimate"], *errors)
+        cells.append((_rows(row), text, *sds, *_intervals(row, date=of.date)))
+    return _report(title, fit, (_counted_head(fit), head, *_HEADS), cells, _KINDS)
 
 
 def _counted_head(fit: GroupedResult) -> str:
@@ -97,7 +106,13 @@ def var_report(fit: VarResult) -> Report:
         "Noise interval: privacy noise only, for these rows. Conf. interval: noise and sampling, "
         "for the population; very skewed variables need thousands of rows."
     )
-    return _report("Private variances", fit, heads, _var_cells(_lines(fit)), kinds)
+    cells = list[tuple[str, ...]]()
+    for row in _lines(fit):
+        noise = float(root_sd(np.array([row["sd"]]), np.array([row["noise_sd"]]))[0])
+        spread = printed(row["sd"], 10 * hundredth(row["sd"]), noise)
+        variance = printed(row["estimate"], row["noise_sd"])
+        cells.append((_rows(row), variance, spread, *_intervals(row, date=False)))
+    return _report("Private variances", fit, heads, cells, kinds)
 
 
 def _report(
@@ -129,7 +144,7 @@ def _report(
 
 def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) -> str:
     if facts.sampled is not None:
-        return complete_text(complete, sd, None, "units of weight")
+        return complete_text(complete, sd, None, WEIGHT)
     return complete_rows(fit.release, complete, sd)
 
 
@@ -137,31 +152,6 @@ def _lines(fit: GroupedResult) -> list[dict[object, float]]:
     table = fit.tidy().head(SHOWN_GROUPS)
     n_public = None if fit._facts.sampled is not None else fit.release.rows
     return table.assign(count=table["count"].clip(upper=n_public)).to_dict("records")
-
-
-def _mean_cells(lines: list[dict[object, float]], of: TableCall) -> list[tuple[str, ...]]:
-    return [
-        (
-            _rows(row),
-            mean_text(of, row["estimate"], row["noise_sd"], row["std_error"]),
-            signif(row["noise_sd"], 2),
-            signif(row["std_error"], 2),
-            *_intervals(row, date=of.date),
-        )
-        for row in lines
-    ]
-
-
-def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
-    return [
-        (
-            _rows(row),
-            printed(row["estimate"], row["noise_sd"]),
-            _spread(row),
-            *_intervals(row, date=False),
-        )
-        for row in lines
-    ]
 
 
 def mean_text(of: TableCall, value: float, *sds: float) -> str:
@@ -176,12 +166,6 @@ def printed(value: float, *sds: float) -> str:
     if not np.isfinite(value):
         return LOST
     return signif_uncertain(value, max(*sds, hundredth(abs(value))))
-
-
-def _spread(row: dict[object, float]) -> str:
-    """Print a standard deviation to the digits that the noise of the variance leaves."""
-    noise = root_sd(np.array([row["sd"]]), np.array([row["noise_sd"]]))
-    return printed(row["sd"], 10 * hundredth(row["sd"]), float(noise[0]))
 
 
 def _rows(row: dict[object, float]) -> str:
@@ -271,14 +255,10 @@ def _test(fit: TTestResult) -> Section:
     heads = ("Estimate", "noise sd", "Std. err.", "t", "p-value", "95% conf. int.")
     if not np.isfinite(fit.params):
         return Section("Test", heads, (Row(name, (LOST,) * len(heads)),))
-    cells = (
-        printed(fit.params, fit.bse_noise, fit.bse),
-        signif(fit.bse_noise, 2),
-        signif(fit.bse, 2),
-        signif(fit.tvalue, 3),
-        pvalue(fit.pvalue),
-        interval(*fit.conf_int().to_numpy()[0].tolist()),
-    )
+    numbers = ((fit.bse_noise, 2), (fit.bse, 2), (fit.tvalue, 3))
+    errors = (signif(value, digits) for value, digits in numbers)
+    ends = interval(*fit.conf_int().to_numpy()[0].tolist())
+    cells = (printed(fit.params, fit.bse_noise, fit.bse), *errors, pvalue(fit.pvalue), ends)
     return Section("Test", heads, (Row(name, cells),))
 
 
@@ -455,13 +435,12 @@ def _overview_mean_cells(
     noise = (facts.width * moments.mean_noise_sd).tolist()
     n_public = None if facts.sampled is not None else result.release.rows
     rows = map(count, np.clip(counts, 0.0, n_public).tolist())
+    lines = zip(means, noise, _spreads(facts.width, moments), rows, strict=True)
     return [
         (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
         if np.isfinite(mean)
         else (LOST, LOST, number)
-        for mean, sd, spread, number in zip(
-            means, noise, _spreads(facts.width, moments), rows, strict=True
-        )
+        for mean, sd, spread, number in lines
     ]
 
 
@@ -470,11 +449,10 @@ def _spreads(width: float, moments: GroupMoments) -> list[str]:
     variances, noise = moments.variances, moments.variance_noise_sd
     spreads = width * np.sqrt(variances)
     sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
+    identified = variances > DETECTION_SDS / 2 * noise
     return [
         signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if is_identified else LOST
-        for spread, sd, is_identified in zip(
-            spreads, sds, variances > DETECTION_SDS / 2 * noise, strict=True
-        )
+        for spread, sd, is_identified in zip(spreads, sds, identified, strict=True)
     ]
 
 
@@ -515,10 +493,8 @@ def _overview_notes(fit: OverviewResult, *, lost: bool) -> list[str]:
             f"{LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and dp_var of "
             "one variable can find a shorter range."
         )
-    if fit.strata:
-        notes += Rank.DETAIL(
-            "All: all groups, at no further cost; rows without a group are excluded."
-        )
+    together = "All: all groups, at no further cost; rows without a group are excluded."
+    notes += Rank.DETAIL(together) * bool(fit.strata)
     if fit.tested:
         tests = "for means, chi-square for counts; they account"
         if fit.release.weights is not None:

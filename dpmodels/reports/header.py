@@ -56,12 +56,9 @@ SEE = "; see dpmodels.mechanisms"
 
 def about(call: AnyCall, code: str) -> Fact | None:
     """Return a coded column and the description of its variable, if it has one."""
-    book = call.codebook
-    name = (
-        next((variable for variable in book if quote(variable) == code), "")
-        if code[:2] == "Q("
-        else code
-    )
+    book, name = call.codebook, code
+    if code[:2] == "Q(":
+        name = next((variable for variable in book if quote(variable) == code), "")
     description = words(name, book[name]) if name in book else ""
     return (code, description) if description else None
 
@@ -181,10 +178,8 @@ def closing(
             f"Part of one release of {call.part_of}, at no further cost; it uses the rows that are "
             "complete in all of them."
         )
-    notes.extend(_shortened(release))
-    notes.extend(_rounds_notes(release))
-    notes.extend(counted_notes(call, release))
-    notes.extend(_shared_notes(release))
+    notes += (*_shortened(release), *_rounds_notes(release))
+    notes += (*counted_notes(call, release), *_shared_notes(release))
     if call.reason:
         notes += Rank.SOURCE(f"Mechanism chosen automatically: {call.reason}")
     see = "" if info.numerics.startswith("user-supplied") else see
@@ -244,9 +239,8 @@ def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
     spent = total_eps(events, 0.0)
     if spent > guarantee.eps * (1 + 1e-9):
         return ()
-    return Rank.DETAIL(
-        f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0."
-    )
+    note = f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0."
+    return Rank.DETAIL(note)
 
 
 def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
@@ -317,11 +311,9 @@ def observations(release: AnyRelease) -> str:
         return f"{count(release.rows)} (public)"
     unit = "persons" if release.units is None else "sampling units"
     persons = f"{count(release.rows // adjacency.design_effect)} {unit} (public)"
-    return (
-        persons
-        if adjacency.counts_persons
-        else f"{persons}, at most {count(adjacency.places)} rows each"
-    )
+    if adjacency.counts_persons:
+        return persons
+    return f"{persons}, at most {count(adjacency.places)} rows each"
 
 
 HIDDEN_SCORES = (
@@ -365,12 +357,9 @@ def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
         "Rows outside the subset count as incomplete: the size of the subset is not published, "
         "except for the noisy number of complete rows."
     )
-    kin = (
-        {_cluster_note(pair) for pair in _errors_of(call, release)}
-        if release.adjacency.places > 1
-        else ()
-    )
-    return subset * (release.subset is not None) + tuple(sorted(kin))
+    pairs = _errors_of(call, release) if release.adjacency.places > 1 else ()
+    kin = tuple(sorted({_cluster_note(pair) for pair in pairs}))
+    return subset * (release.subset is not None) + kin
 
 
 def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, bool], ...]:
@@ -530,8 +519,7 @@ def in_units(report: Report, facts: TableCall) -> Report:
     """Return a report that names the persons of a release as sampling units, if it has any."""
     if facts.sampled is None or not facts.sampled.units:
         return report
-    texts = (text.replace("person", "sampling unit") for _, text in report.facts)
-    header = tuple((head, text) for (head, _), text in zip(report.facts, texts, strict=True))
+    header = tuple((head, text.replace("person", "sampling unit")) for head, text in report.facts)
     notes = tuple(
         note for note in report.notes if "observation" not in note and "between persons" not in note
     )

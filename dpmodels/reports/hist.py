@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -113,12 +114,15 @@ def _one_group(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
     table = _lines(fit, runs, 0)
     listing = listed(fit.call.tables[0].factors[-1], fit.bins.names(runs), table, fit.release)
     heights = table["count"].to_numpy() / np.diff(fit.bins.at(np.append(runs.start, runs.stop[-1])))
-    rows = tuple(
-        Row(row.label, (*row.cells[:3], bar))
-        for row, bar in zip(listing.rows, _bars(heights), strict=True)
-    )
+    pairs = zip(listing.rows, _bars(heights), strict=True)
+    rows = tuple(Row(row.label, (*row.cells[:3], bar)) for row, bar in pairs)
     section = Section(listing.title, (*listing.columns[:3], ""), rows)
-    return (section, _quartiles(fit)) if fit._shape[1] > SHOWN_ROWS else (section,)
+    if fit._shape[1] <= SHOWN_ROWS:
+        return (section,)
+    cells, lines = _exact if fit.bins.whole else _rounded, fit.quantile(level=LEVEL)
+    rows = tuple(Row(f"{100 * row['prob']:g}%", cells(row)) for row in lines.to_dict("records"))
+    heads = ("estimate", "95% noise int.", "95% conf. int.")
+    return section, Section(f"Quantiles of {fit.variable}", heads, rows)
 
 
 def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
@@ -158,14 +162,6 @@ def _bars(heights: Floats) -> list[Bar]:
     return [Bar(share) for share in shares.tolist()]
 
 
-def _quartiles(fit: HistResult) -> Section:
-    table = fit.quantile(level=LEVEL)
-    cells = _exact if fit.bins.whole else _rounded
-    rows = tuple(Row(f"{100 * row['prob']:g}%", cells(row)) for row in table.to_dict("records"))
-    heads = ("estimate", "95% noise int.", "95% conf. int.")
-    return Section(f"Quantiles of {fit.variable}", heads, rows)
-
-
 def _rounded(row: dict[object, float]) -> tuple[str, ...]:
     """Print a quantile to the digits that its noise interval leaves."""
     low, high = row["noise_low"], row["noise_high"]
@@ -176,14 +172,9 @@ def _rounded(row: dict[object, float]) -> tuple[str, ...]:
 def _exact(row: dict[object, object]) -> tuple[str, ...]:
     """Print a quantile among whole numbers or days."""
     texts = {name: _value(value) for name, value in row.items()}
-    noise, population = (
-        LOST if LOST in (low, high) else f"[{low}, {high}]"
-        for low, high in (
-            (texts["noise_low"], texts["noise_high"]),
-            (texts["conf_low"], texts["conf_high"]),
-        )
-    )
-    return texts["estimate"], noise, population
+    ends = [(texts[f"{kind}_low"], texts[f"{kind}_high"]) for kind in ("noise", "conf")]
+    intervals = (LOST if LOST in pair else f"[{', '.join(pair)}]" for pair in ends)
+    return (texts["estimate"], *intervals)
 
 
 def _value(value: object) -> str:
@@ -238,9 +229,7 @@ def plane_report(fit: PlaneResult) -> Report:
     return Report(
         title="Private histogram of two numbers",
         facts=(*described_header(fit.call, fit.release, complete), *_plane_noise(fit, runs)),
-        sections=tuple(
-            _section(fit, runs, place, name) for place, name in enumerate(names[:SHOWN])
-        ),
+        sections=tuple(_section(fit, runs, *group) for group in enumerate(names[:SHOWN])),
         notes=(
             *omitted(SHOWN, len(names), "groups", "counts and tidy()"),
             *_notes(fit, runs),
@@ -304,9 +293,7 @@ def series_report(fit: SeriesResult) -> Report:
             ("Time", f"{fit._facts.factors[-1]}{_by(fit)}, {len(fit.periods):,} periods"),
             ("Noise sd", f"{signif(sds[0], 2)} a period, totals up to {signif(sds[1], 2)}"),
         ),
-        sections=tuple(
-            _series_section(fit, place) for place in range(min(groups.cells, SHOWN_SERIES))
-        ),
+        sections=tuple(map(partial(_series_section, fit), range(min(groups.cells, SHOWN_SERIES)))),
         notes=(
             *omitted(SHOWN_SERIES, groups.cells, "groups", "totals and tidy()"),
             *_series_notes(fit),
@@ -326,11 +313,9 @@ def protected(fit: SeriesResult) -> str:
         return "one person, as one event"
     if adjacency.person is not None:
         return f"one person, at most {count(adjacency.places)} events"
-    return (
-        "one event (a row)"
-        if adjacency.places == 1
-        else f"any {count(adjacency.places)} events (rows)"
-    )
+    if adjacency.places == 1:
+        return "one event (a row)"
+    return f"any {count(adjacency.places)} events (rows)"
 
 
 def _series_section(fit: SeriesResult, place: int) -> Section:
@@ -340,15 +325,13 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
     stops = np.append(np.arange(width, size, width), size)
     starts = np.append(0, stops[:-1])
     group = slice(place * len(stops), (place + 1) * len(stops))
-    inside, totals = (fit._summed(first, stops, 0.95)[group] for first in (starts, 0 * starts))
+    inside, totals = (
+        fit._summed(first, stops, 0.95)[group].to_dict("records") for first in (starts, 0 * starts)
+    )
+    names = map(partial(_period, fit), starts.tolist(), stops.tolist())
     rows = tuple(
-        Row(_period(fit, *run), (*_cells(row), *_cells(total_row)))
-        for run, row, total_row in zip(
-            zip(starts.tolist(), stops.tolist(), strict=True),
-            inside.to_dict("records"),
-            totals.to_dict("records"),
-            strict=True,
-        )
+        Row(name, (*_cells(row), *_cells(total_row)))
+        for name, row, total_row in zip(names, inside, totals, strict=True)
     )
     label = fit._facts.groups.labels[place] if fit._facts.groups.factors else fit._facts.factors[-1]
     what = counted_as(fit.release.adjacency).capitalize()
@@ -393,6 +376,8 @@ def survfit_report(fit: SurvfitResult) -> Report:
     counted = fit.counted
     complete = complete_rows(fit.release, fit.ncomplete, counted.noise_sd)
     last = f"{fit.times[-1]:,.6g}"
+    names = fit.strata or [counted.spec.time.code]
+    curves = zip(names[:SHOWN_CURVES], counted.curves, strict=False)
     return Report(
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
@@ -402,7 +387,7 @@ def survfit_report(fit: SurvfitResult) -> Report:
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
             *_test(fit),
         ),
-        sections=(_overview(fit), *_curves(fit)),
+        sections=(_overview(fit), *(_curve(*pair) for pair in curves if pair[1].end)),
         notes=(
             *omitted(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
             *_ends(fit),
@@ -439,25 +424,14 @@ def _overview(fit: SurvfitResult) -> Section:
 def _line(row: dict[object, float]) -> tuple[str, ...]:
     low, high = _time(row["conf_low"]), _time(row["conf_high"])
     between = f"[{low}, {high}]" if np.isfinite(row["conf_high"]) else f"from {low}"
-    return (
-        count(row["records"]),
-        count(row["events"]),
-        _time(row["median"]),
-        LOST if np.isnan(row["end"]) else between,
-        _time(row["rmean"]),
-        LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2),
-    )
+    error = LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2)
+    median = (_time(row["median"]), LOST if np.isnan(row["end"]) else between)
+    return (count(row["records"]), count(row["events"]), *median, _time(row["rmean"]), error)
 
 
 def _time(value: float) -> str:
     """Print a time, or a dash if it is not reached."""
     return LOST if np.isnan(value) else f"{value:,.4g}"
-
-
-def _curves(fit: SurvfitResult) -> tuple[Section, ...]:
-    names = fit.strata or [fit.counted.spec.time.code]
-    pairs = zip(names[:SHOWN_CURVES], fit.counted.curves, strict=False)
-    return tuple(_curve(name, curve) for name, curve in pairs if curve.end)
 
 
 def _curve(name: str, curve: Curve) -> Section:
@@ -467,25 +441,15 @@ def _curve(name: str, curve: Curve) -> Section:
     positions = np.append(np.arange(width - 1, curve.end - 1, width), curve.end - 1)
     since = np.diff(np.append(0, np.cumsum(table["n_event"])[positions]))
     digits = 4 if table["std_error"].min() < 1e-3 else 3
-    rows = tuple(
-        Row(
-            f"{row['time']:,.6g}",
-            (
-                count(row["n_risk"]),
-                count(events),
-                f"{row['estimate']:.{digits}f}",
-                _interval(row["noise_low"], row["noise_high"], digits),
-                _interval(row["conf_low"], row["conf_high"], digits),
-            ),
-        )
-        for events, row in zip(since, table.iloc[positions].to_dict("records"), strict=True)
-    )
+    rows = []
+    for events, row in zip(since, table.iloc[positions].to_dict("records"), strict=True):
+        names = ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
+        share, *ends = (f"{row[name]:.{digits}f}" for name in names)
+        intervals = (f"[{ends[0]}, {ends[1]}]", f"[{ends[2]}, {ends[3]}]")
+        cells = (count(row["n_risk"]), count(events), share, *intervals)
+        rows.append(Row(f"{row['time']:,.6g}", cells))
     heads = ("at risk", "events", "survival", "95% noise int.", "95% conf. int.")
-    return Section(name, heads, rows)
-
-
-def _interval(low: float, high: float, digits: int) -> str:
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+    return Section(name, heads, tuple(rows))
 
 
 def _ends(fit: SurvfitResult) -> tuple[str, ...]:
@@ -493,11 +457,8 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
     curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
     lost = [name for name, curve in curves if not curve.end]
     notes = [f"Curves not reported, as {why}: {shorten(', '.join(lost), 200)}."] if lost else []
-    ends = [
-        f"{name} at {curve.identified_times[-1]:,.6g}"
-        for name, curve in curves
-        if 0 < curve.end < len(curve.times)
-    ]
+    early = [(name, curve) for name, curve in curves if 0 < curve.end < len(curve.times)]
+    ends = [f"{name} at {curve.identified_times[-1]:,.6g}" for name, curve in early]
     if ends and fit.strata:
         notes.append(f"Curves end early ({shorten(', '.join(ends), 200)}): beyond, {why}.")
     elif ends:
@@ -529,15 +490,15 @@ def _survfit_notes(fit: SurvfitResult) -> list[str]:
     notes = []
     if any(curve.end > SHOWN_POINTS for curve in fit.counted.curves):
         notes.append("Events are those since the line before; for all times use tidy().")
+    convention = "Each interval holds one value: the product-limit estimate itself."
     if fit.counted.halved.any():
-        notes.append(
+        convention = (
             "Actuarial: half of those censored in an interval count as at risk in it; intervals "
             "hold for any order of times within it."
         )
-    else:
-        notes.append("Each interval holds one value: the product-limit estimate itself.")
     return [
         *notes,
+        convention,
         "Noise intervals are for the curve of these rows, confidence intervals for the "
         "population's, pointwise.",
         *Rank.DETAIL("Survival is computed from consistent integer counts."),

@@ -56,7 +56,9 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     weighted = fit.model.weights
     complete = "not counted (weights)"
     if fit.release.units is not None:
-        complete = f"rows of weight {_weight(fit)}"
+        cap = fit.release.units.cap
+        weight, noise = count(max(cap * fit.linear.weight, 0.0)), cap * fit.release.noise.count
+        complete = f"rows of weight {weight} (noise sd {signif(noise, 2)})"
     elif not weighted:
         complete = complete_text(
             fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
@@ -83,13 +85,6 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         *_covariance_type(fit),
         *shared,
     )
-
-
-def _weight(fit: LMResult) -> str:
-    release = fit.release
-    cap = 1.0 if release.units is None else release.units.cap
-    noise = signif(cap * release.noise.count, 2)
-    return f"{count(max(cap * fit.linear.weight, 0.0))} (noise sd {noise})"
 
 
 def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
@@ -155,15 +150,12 @@ def _noise(fit: LMResult) -> Section:
     ends = fit.noise_int()
     sds = fit.bse_noise.to_numpy().tolist()
     shares = _shares(fit)
-    rows = [
-        Row(
-            name,
-            (signif(sd, 2), share, interval(low, high)) if math.isfinite(sd) else (UNKNOWN, "", ""),
-        )
-        for name, sd, share, (low, high) in zip(
-            map(str, fit.params.index[:SHOWN]), sds, shares, ends.to_numpy().tolist(), strict=False
-        )
-    ]
+    names, rows = map(str, fit.params.index[:SHOWN]), []
+    for name, sd, share, pair in zip(names, sds, shares, ends.to_numpy().tolist(), strict=False):
+        cells = (UNKNOWN, "", "")
+        if math.isfinite(sd):
+            cells = (signif(sd, 2), share, interval(*pair))
+        rows.append(Row(name, cells))
     heads = ("noise sd", "share of variance", "95% noise interval")
     return Section("Privacy noise", heads, tuple(rows))
 
@@ -265,11 +257,7 @@ def _variances(fit: LMResult) -> str:
 
 def _unidentified(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
-    lost = [
-        str(name)
-        for name, is_identified in zip(fit.params.index, identified.tolist(), strict=True)
-        if not is_identified
-    ]
+    lost = [str(name) for name in fit.params.index[~identified]]
     if not identified.any():
         note = (
             "No coefficient is identified at this budget: use a larger eps, more rows, fewer terms "
@@ -281,10 +269,13 @@ def _unidentified(fit: LMResult) -> list[str]:
                 'weights. Write mechanism="scores" with delta=1e-6 or budget=dp.ZCDP(rho).'
             )
         strength = (
-            "X'X over its noise, along its weakest direction (strength): "
-            f"{fit.strength:.2g}. {_weakest(fit)}"
+            f"X'X over its noise, along its weakest direction (strength): {fit.strength:.2g}."
         )
-        return [*Rank.IDENTIFIED(note), *Rank.DETAIL(strength.strip())]
+        if names := fit.call.names[:-1]:
+            loads = np.abs(np.linalg.eigh(fit.linear.equations.scatter).eigenvectors[:, 0])
+            weakest = [names[i] for i in np.argsort(-loads)[:3] if loads[i] > 0.5]
+            strength += f" Weakest terms: {', '.join(weakest)}." * bool(weakest)
+        return [*Rank.IDENTIFIED(note), *Rank.DETAIL(strength)]
     notes = [
         *Rank.IDENTIFIED(
             f"Not identified at this budget: {_listed(lost)}. Noise hides the number of rows or "
@@ -312,30 +303,20 @@ def _score_tested(fit: LMResult) -> list[str]:
         ratio = (fit.params / fit.bse).to_numpy()
         off = np.abs(fit.tvalues.to_numpy() - ratio) > 0.02 * np.maximum(np.abs(ratio), 0.5)
     off &= fit.identified.to_numpy()
-    names = map(str, fit.params.index)
-    return [name for name, differs in zip(names, off.tolist(), strict=True) if differs]
+    return [str(name) for name in fit.params.index[off]]
 
 
 def _listed(names: list[str]) -> str:
-    return (
-        ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
-    )
-
-
-def _weakest(fit: LMResult) -> str:
-    equations = fit.linear.equations
-    names = fit.call.names[:-1]
-    if not names:
-        return ""
-    loads = np.abs(np.linalg.eigh(equations.scatter).eigenvectors[:, 0])
-    worst = [names[i] for i in np.argsort(-loads)[:3] if loads[i] > 0.5]
-    return f"Weakest terms: {', '.join(worst)}. " if worst else ""
+    more = f" and {len(names) - 5} more" * (len(names) > 6)
+    return ", ".join(names[:5] if more else names) + more
 
 
 # The printed report of ridge and lasso paths.
 
 # Most terms, and penalties besides that of the noise, in a printed table: choices.
 SHOWN_LINES, STEPS = 60, 4
+# Errors of a path, by whether the sampling error is known.
+_ERRORS = {True: "std err", False: "noise sd"}
 
 
 @report_of.register
@@ -375,21 +356,15 @@ def _path_coefficients(path: PathResult) -> Section:
     law = fit.about_population if fit.sampled else fit.about_rows
     sds = law.errors(np.eye(len(fit.names)))
     columns = np.column_stack([path.at(float(penalty)).to_numpy() for penalty in penalties])
-    rows = []
-    for name, sd, line in zip(
-        fit.names[:SHOWN_LINES], sds.tolist(), columns.tolist(), strict=False
-    ):
+    rows, lines = [], zip(fit.names, sds.tolist(), columns.tolist(), strict=True)
+    for name, sd, line in list(lines)[:SHOWN_LINES]:
         last = signif(sd, 2) if math.isfinite(sd) else UNKNOWN
         cells = (*(_cell(value, sd) for value in line), last)
         rows.append(Row(name, cells, about=about(fit.call, name)))
     marked = [("noise " * (at == path.noise_lambda) + signif(at, 2)) for at in penalties.tolist()]
-    heads = (*marked, _error(path))
+    heads = (*marked, _ERRORS[fit.sampled])
     above = (*("penalty",) * len(penalties), "")
     return Section("Coefficients", heads, tuple(rows), above)
-
-
-def _error(path: PathResult) -> str:
-    return "std err" if path.linear.sampled else "noise sd"
 
 
 def _cell(value: float, sd: float) -> str:
@@ -406,7 +381,7 @@ def _path_notes(path: PathResult) -> list[str]:
         *omitted(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
         f"Minimises RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the "
         "constant has no penalty.",
-        *Rank.DETAIL(f"{_error(path)}: of the coefficient without penalty."),
+        *Rank.DETAIL(f"{_ERRORS[fit.sampled]}: of the coefficient without penalty."),
     ]
     if not standardised.has_variance.all():
         wide = path.scaled_by[path.scaled_by != "sd"].index.tolist()

@@ -9,7 +9,6 @@ import numpy as np
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names
 from dpmodels.report import (
-    Fact,
     Report,
     Row,
     Section,
@@ -35,24 +34,18 @@ def pca_report(fit: PCAResult) -> Report:
     """Lay out a fit as tables of strings."""
     n_shown = min(fit.ncomp, header.SHOWN_COMPONENTS)
     distinct = fit.spectrum.distinct[:n_shown]
-    columns = tuple(
-        name if is_distinct else f"{name} *"
-        for name, is_distinct in zip(component_names(n_shown), distinct, strict=True)
-    )
+    marked = zip(component_names(n_shown), distinct, strict=True)
+    columns = tuple(name if is_distinct else f"{name} *" for name, is_distinct in marked)
     loadings = (_loadings(fit, columns),) if fit.spectrum.readable[:n_shown].any() else ()
-    return Report(
-        title="Private principal components analysis",
-        facts=_facts(fit),
-        sections=(_importance(fit, columns), *loadings),
-        notes=_notes(fit, n_shown),
-    )
-
-
-def _facts(fit: PCAResult) -> tuple[Fact, ...]:
     complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     total, noise = fit.total_variance, fit.total_variance_noise_sd
     variance = signif(total, 3) if math.isnan(noise) else signif_uncertain(total, noise)
-    return (*header.moments_header(fit.call, fit.release, complete), ("Variance", variance))
+    return Report(
+        title="Private principal components analysis",
+        facts=(*header.moments_header(fit.call, fit.release, complete), ("Variance", variance)),
+        sections=(_importance(fit, columns), *loadings),
+        notes=_notes(fit, n_shown),
+    )
 
 
 def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
@@ -99,11 +92,11 @@ def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     table = fit.loadings.to_numpy()[:, : len(columns)]
     noise = loading_noise(fit.spectrum)[: len(columns)]
     rows = _loading_rows(fit.call, table, noise)
-    if isinstance(fit.spectrum, Unread):
-        return Section(f"Loadings ({blank_words(noise=False)})", columns, rows)
-    typical = tuple("" if math.isnan(sd) else signif(sd, 1) for sd in noise.tolist())
-    title = f"Loadings ({blank_words(noise=True)})"
-    return Section(title, columns, (*rows, Row("noise sd of a loading", typical)))
+    if isinstance(fit.spectrum, Spectrum):
+        typical = tuple("" if math.isnan(sd) else signif(sd, 1) for sd in noise.tolist())
+        rows += (Row("noise sd of a loading", typical),)
+    title = f"Loadings ({blank_words(noise=isinstance(fit.spectrum, Spectrum))})"
+    return Section(title, columns, rows)
 
 
 def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row, ...]:
@@ -117,6 +110,11 @@ def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row,
         )
         for i in np.sort(order[: header.SHOWN_VARIABLES])
     )
+
+
+def _hidden_variables(total: int) -> tuple[str, ...]:
+    what = "variables with smaller loadings"
+    return header.omitted(header.SHOWN_VARIABLES, total, what, "loadings")
 
 
 def _loading(value: float, sd: float) -> str:
@@ -148,10 +146,7 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
         notes += Rank.IDENTIFIED(f"Loadings not printed, as they are lost in noise: {listed}.")
     notes += _signs(fit, n_shown)
     if fit.spectrum.readable[:n_shown].any():
-        n_variables = len(fit.call.names)
-        notes += header.omitted(
-            header.SHOWN_VARIABLES, n_variables, "variables with smaller loadings", "loadings"
-        )
+        notes += _hidden_variables(len(fit.call.names))
     if fit.weak_variables:
         notes += Rank.IDENTIFIED(
             f"Variance below four times its noise: {fit.weak_variables}. They were divided by the "
@@ -181,13 +176,8 @@ def _unread(spectrum: Unread) -> tuple[str, ...]:
             "no intervals, and small components may be noise."
         )
     n_distinct = int(spectrum.source.distinct.sum())
-    sentence = (
-        f"{n_distinct} components are"
-        if n_distinct > 1
-        else "One component is"
-        if n_distinct
-        else NONE
-    )
+    counts = {0: NONE, 1: "One component is"}
+    sentence = counts.get(n_distinct, f"{n_distinct} components are")
     note = (
         "The error distribution of the mechanism's estimate is not known: there are no noise "
         "floor, intervals and cos2."
@@ -236,11 +226,22 @@ def subspace_report(fit: SubspaceResult) -> Report:
     if fit.bought:
         complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
     importance = (_subspace_importance(fit, columns),) if fit.bought else ()
-    loadings = () if fit.lost else (_directions(fit, columns),)
+    rows = _loading_rows(
+        fit.call, fit.loadings.to_numpy()[:, : len(columns)], np.zeros(len(columns))
+    )
+    loadings = (Section(f"Loadings ({blank_words(noise=False)})", columns, rows),)
+    noise = (
+        Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
+        Row("Components mean something one by one", ("yes" if fit.release.ordered else "no",)),
+        Row(
+            "How the directions were drawn",
+            ("end of a chain" if fit.release.limit else "no chain",),
+        ),
+    )
     return Report(
         title="Private principal subspace",
         facts=header.moments_header(fit.call, fit.release, complete),
-        sections=(*importance, *loadings, _subspace_noise(fit)),
+        sections=(*importance, *(() if fit.lost else loadings), Section("Noise", ("",), noise)),
         notes=_subspace_notes(fit, len(columns)),
     )
 
@@ -250,27 +251,9 @@ def _subspace_importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Secti
     released = fit.sdev.to_numpy()[:n_shown]
     noise = root_sd(released, fit.eigenvals_noise_sd.to_numpy()[:n_shown])
     printed = np.fmax(noise, hundredth(released.max()))
-    rows = (
-        Row("Standard deviation", uncertain(released, printed)),
-        Row("noise sd", tuple(signif(sd, 2) for sd in noise.tolist())),
-    )
+    sds = Row("noise sd", tuple(signif(sd, 2) for sd in noise.tolist()))
+    rows = (Row("Standard deviation", uncertain(released, printed)), sds)
     return Section("Importance of components", columns, rows)
-
-
-def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
-    table = fit.loadings.to_numpy()[:, : len(columns)]
-    rows = _loading_rows(fit.call, table, np.zeros(len(columns)))
-    return Section(f"Loadings ({blank_words(noise=False)})", columns, rows)
-
-
-def _subspace_noise(fit: SubspaceResult) -> Section:
-    end = "end of a chain" if fit.release.limit else "no chain"
-    rows = (
-        Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
-        Row("Components mean something one by one", ("yes" if fit.release.ordered else "no",)),
-        Row("How the directions were drawn", (end,)),
-    )
-    return Section("Noise", ("",), rows)
 
 
 def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
@@ -294,9 +277,7 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
         )
     notes += _accuracy_notes(fit)
     notes += header.omitted(n_shown, fit.ncomp, "components", "loadings")
-    notes += header.omitted(
-        header.SHOWN_VARIABLES, columns, "variables with smaller loadings", "loadings"
-    )
+    notes += _hidden_variables(columns)
     return (*notes, *header.closing(fit.call, release, header.SEE, fit.nobs))
 
 

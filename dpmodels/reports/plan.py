@@ -39,14 +39,9 @@ def plan_report(plan: PlanResult) -> Report:
 
 def _cells(call: PlannedCall) -> tuple[str, ...]:
     fits = "yes" if call.fits else "NO"
-    return (
-        call.mechanism,
-        noise(call.events),
-        signif(call.price.amount, 3),
-        signif(call.total.amount, 3),
-        fits,
-        "-" if math.isnan(call.identified) else f"{100 * call.identified:.0f}%",
-    )
+    prices = (signif(spent.amount, 3) for spent in (call.price, call.total))
+    identified = "-" if math.isnan(call.identified) else f"{100 * call.identified:.0f}%"
+    return (call.mechanism, noise(call.events), *prices, fits, identified)
 
 
 def noise(events: tuple[Event, ...]) -> str:
@@ -59,22 +54,17 @@ def noise(events: tuple[Event, ...]) -> str:
 
 
 def _facts(plan: PlanResult) -> tuple[Fact, ...]:
-    last = [call.total for call in plan.calls if call.fits]
-    total = signif(last[-1].amount, 3) if last else "-"
+    totals = [signif(call.total.amount, 3) for call in plan.calls if call.fits]
+    limit = capacity(plan.guarantee).amount * (1 + TOLERANCE)
+    refused = "" if plan.announced.amount <= limit else ", does not fit"
     return (
         ("Guarantee", plan.guarantee.describe()),
         ("Neighbours", plan.adjacency.describe()),
         ("Before", plan.ledger_state.split(";")[0]),
-        ("After", f"{total}, one by one"),
+        ("After", f"{totals[-1] if totals else '-'}, one by one"),
         ("Calls", f"{len(plan.calls)}, {sum(call.fits for call in plan.calls)} fit"),
-        ("As one", _together(plan)),
+        ("As one", signif(plan.announced.amount, 3) + refused),
     )
-
-
-def _together(plan: PlanResult) -> str:
-    limit = capacity(plan.guarantee).amount
-    fits = plan.announced.amount <= limit * (1 + TOLERANCE)
-    return signif(plan.announced.amount, 3) + ("" if fits else ", does not fit")
 
 
 def _notes(plan: PlanResult) -> tuple[str, ...]:
@@ -140,9 +130,12 @@ def ledger_report(ledger: Ledger) -> Summary:
     register = verified(ledger).register()
     lines = register.reset_index().to_dict("records")
     heads = (f"total {ledger.spent.unit}", "state", "mechanism", "digest", "time (UTC)", "hash")
-    rows = tuple(
-        Row(f"{line['charge']} {line['label']}".strip(), _ledger_cells(line)) for line in lines
-    )
+    rows = []
+    for line in lines:
+        total, time = signif(line["total"], 3), line["time"][:16].replace("T", " ")
+        release = (line["mechanism"] or "-", line["digest"][:_SHOWN] or "-")
+        cells = (total, line["state"], *release, time, line["hash"][:_SHOWN])
+        rows.append(Row(f"{line['charge']} {line['label']}".strip(), cells))
     unfinished = int((register["state"] == "charged").sum())
     facts = (
         ("Guarantee", ledger.guarantee.describe()),
@@ -152,23 +145,12 @@ def ledger_report(ledger: Ledger) -> Summary:
         ("Head", ledger.head[:_SHOWN]),
     )
     title = f"Privacy ledger {ledger.place}".strip()
-    sections = (Section("Charge", heads, rows),) if rows else ()
+    sections = (Section("Charge", heads, tuple(rows)),) if rows else ()
     void = [line for line in lines if line["reason"]]
     reasons = tuple(f"Charge {line['charge']} is void: {line['reason']}." for line in void)
     notes = (*_STATES, _CHAIN) if ledger.place else _STATES
     notes = (*convergence_notes(line["mechanism"] for line in lines), *notes)
     return Summary(Report(title, facts, sections, (*reasons, *notes)))
-
-
-def _ledger_cells(line: TableLine) -> tuple[str, ...]:
-    return (
-        signif(line["total"], 3),
-        line["state"],
-        line["mechanism"] or "-",
-        line["digest"][:_SHOWN] or "-",
-        line["time"][:16].replace("T", " "),
-        line["hash"][:_SHOWN],
-    )
 
 
 # The printed report of power.
@@ -180,15 +162,22 @@ _SOLVED = {"n": "rows", "eps": "eps", "effect": "smallest effects", "power": "po
 @report_of.register
 def power_report(result: PowerResult) -> Report:
     """Lay out the expected results as tables of strings."""
-    cells = result.table.groupby("cell", sort=False)
-    sections = []
-    for _, lines in cells:
+    request, sections = result.request, []
+    target = "" if math.isnan(request.target) else f" for power {request.target:g}"
+    for _, lines in result.table.groupby("cell", sort=False):
         n_rows, eps = int(lines["n"].iloc[0]), float(lines["eps"].iloc[0])
         title = f"n = {count(n_rows)}" + ("" if math.isnan(eps) else f", eps = {eps:.3g}")
         sections.append(Section(title, _HEADS, tuple(map(_row, lines.to_dict("records")))))
     return Report(
-        title=f"Expected results of dp_{result.request.verb}, nothing read or spent",
-        facts=_power_facts(result),
+        title=f"Expected results of dp_{request.verb}, nothing read or spent",
+        facts=(
+            ("Formula", request.formula),
+            ("Solved for", _SOLVED[request.solved] + target),
+            ("Guarantee", request.guarantee),
+            ("Neighbours", request.adjacency.describe()),
+            ("Test", f"{request.tested}, level {request.alpha:g}"),
+            ("Rows guessed", request.assumed),
+        ),
         sections=tuple(sections),
         notes=_power_notes(result),
     )
@@ -197,9 +186,7 @@ def power_report(result: PowerResult) -> Report:
 def _row(line: TableLine) -> Row:
     cells = (
         "-" if math.isnan(line["power"]) else signif(line["effect"], 3),
-        signif(line["std_error"], 3),
-        signif(line["noise_sd"], 3),
-        signif(line["sampling_se"], 3),
+        *(signif(line[name], 3) for name in ("std_error", "noise_sd", "sampling_se")),
         _share(line["power"]),
         f"{100 * line['identified']:.0f}%",
         _share(line["without_noise"]),
@@ -215,31 +202,14 @@ def _share(power: float) -> str:
     return f"{power:.2f}" if power < 0.995 else ">.99"
 
 
-def _power_facts(result: PowerResult) -> tuple[Fact, ...]:
-    request = result.request
-    target = "" if math.isnan(request.target) else f" for power {request.target:g}"
-    return (
-        ("Formula", request.formula),
-        ("Solved for", _SOLVED[request.solved] + target),
-        ("Guarantee", request.guarantee),
-        ("Neighbours", request.adjacency.describe()),
-        ("Test", f"{request.tested}, level {request.alpha:g}"),
-        ("Rows guessed", request.assumed),
-    )
-
-
-def _error(result: PowerResult) -> str:
-    error = result.table["power_se"].max()
-    if not error > 0.01:
-        return "simulation errors of powers are one or two hundredths"
-    return f"simulation standard errors of powers are at most {error:.1g}"
-
-
 def _power_notes(result: PowerResult) -> tuple[str, ...]:
-    request = result.request
+    request, error = result.request, result.table["power_se"].max()
     mechanisms = (f"Mechanism: {mechanism}" for mechanism in dict.fromkeys(request.mechanisms))
+    errors = "simulation errors of powers are one or two hundredths"
+    if error > 0.01:
+        errors = f"simulation standard errors of powers are at most {error:.1g}"
     notes = [
-        *Rank.TARGET(*mechanisms, f"All results depend on the assumed rows; {_error(result)}."),
+        *Rank.TARGET(*mechanisms, f"All results depend on the assumed rows; {errors}."),
         "std. err.: median over releases; noise sd: privacy noise in it; sampling: without noise.",
         "identified: share of releases with a standard error of the term; power counts the others "
         "as not rejected.",
@@ -250,11 +220,9 @@ def _power_notes(result: PowerResult) -> tuple[str, ...]:
     ]
     seldom = result.table[result.table["identified"] < SELDOM]
     if len(seldom):
-        instead = (
-            "leave out eps or n and give a power, such as power=0.8, to solve for it"
-            if math.isnan(request.enough)
-            else f"about eps = {request.enough:.2g} is needed, or more rows"
-        )
+        instead = f"about eps = {request.enough:.2g} is needed, or more rows"
+        if math.isnan(request.enough):
+            instead = "leave out eps or n and give a power, such as power=0.8, to solve for it"
         notes += Rank.IDENTIFIED(
             f"Most releases have no standard errors of {_terms(seldom)}: {instead}."
         )
@@ -293,21 +261,16 @@ def split_report(split: SplitResult) -> Report:
     heads = (*(f"{stage} {currency}" for stage in request.stages), "score", "se", "behind", "se")
     return Report(
         title="A budget divided between stages, nothing spent",
-        facts=_split_facts(split),
+        facts=(
+            ("Recipe", request.recipe),
+            ("Guarantee", request.guarantee.describe()),
+            ("Stages", ", ".join(request.stages)),
+            ("Neighbours", request.adjacency.describe()),
+            ("Runs", f"{request.repeats} of each division"),
+            ("Best", f"the {request.best} mean score"),
+        ),
         sections=(Section("Shares " + " : ".join(request.stages), heads, tuple(rows)),),
         notes=_split_notes(split),
-    )
-
-
-def _split_facts(split: SplitResult) -> tuple[Fact, ...]:
-    request = split.request
-    return (
-        ("Recipe", request.recipe),
-        ("Guarantee", request.guarantee.describe()),
-        ("Stages", ", ".join(request.stages)),
-        ("Neighbours", request.adjacency.describe()),
-        ("Runs", f"{request.repeats} of each division"),
-        ("Best", f"the {request.best} mean score"),
     )
 
 

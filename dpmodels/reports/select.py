@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-
-import pandas as pd
+from dataclasses import replace
 
 from dpmodels.dates import text_of_day
 from dpmodels.inference.screening_tests import NAMES
-from dpmodels.privacy import ZCDP, ApproxDP, Event, total_eps, total_rho
+from dpmodels.privacy import ZCDP, ApproxDP, total_eps, total_rho
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
@@ -36,35 +35,27 @@ def select_report(fit: SelectResult) -> Report:
     what = counted_as(release.adjacency)
     bought = release.values is not None
     valued = (("Values", f"{100 * fit.share:.3g}% of the budget"),) if bought else ()
-    complete = () if fit.score == COUNT else (("Complete", _complete(fit, what)),)
+    n_rows = max(release.count or 0.0, 1.0)
+    unit = math.sqrt(n_rows * release.adjacency.design_effect) if fit.score == "z" else n_rows
+    scale = signif(release.scale / unit, 2)
+    if fit.score == COUNT:
+        scale = f"{signif(release.scale, 2)} {what}"
+    limit = math.inf if release.rows is None else release.rows
+    n_complete = count(min(max(release.count or 0.0, 0.0), limit))
+    complete = () if fit.score == COUNT else (("Complete", f"{n_complete} {what}, noisy"),)
     return Report(
         title="Private selection",
         facts=(
             *opening(fit.call, release),
             *shared_facts(release),
             ("Candidates", f"{fit.ncandidates:,}, by {fit.score}"),
-            ("Ranking noise", f"scale {_scale(fit, what)}"),
+            ("Ranking noise", f"scale {scale}"),
             *complete,
             *valued,
         ),
         sections=(_section(fit, what, " x ".join(facts.factors)),),
         notes=(*_notes(fit), *closing(fit.call, release)),
     )
-
-
-def _scale(fit: SelectResult, what: str) -> str:
-    release = fit.release
-    if fit.score == COUNT:
-        return f"{signif(release.scale, 2)} {what}"
-    rows = max(release.count or 0.0, 1.0)
-    alike = rows * release.adjacency.design_effect
-    return signif(release.scale / (math.sqrt(alike) if fit.score == "z" else rows), 2)
-
-
-def _complete(fit: SelectResult, what: str) -> str:
-    release = fit.release
-    limit = math.inf if release.rows is None else release.rows
-    return f"{count(min(max(release.count or 0.0, 0.0), limit))} {what}, noisy"
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
@@ -75,34 +66,23 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
     if fit.release.values is None:
         return Section(name, (), tuple(Row(label, ()) for label in labels))
     columns = fit.tidy()[["estimate", "noise_sd", "noise_low", "noise_high", "above_next"]]
-    rows, sums = [], _cumulative(fit)
-    for label, line, total in zip(labels, columns.itertuples(index=False), sums, strict=False):
+    rows = []
+    for label, line in zip(labels, columns.itertuples(index=False), strict=False):
         value, sd, low, high, above = line
-        rows.append(Row(label, (*_printed(fit, value, sd, low, high), _chance(above), *total)))
+        cells = (signif_uncertain(value, sd), signif(sd, 2), interval(low, high))
+        if math.isnan(value):
+            cells = (LOST, LOST, LOST)
+        elif fit.score == COUNT:
+            cells = (count(value), cells[1], f"[{count(low)}, {count(high)}]")
+        rows.append(Row(label, (*cells, _chance(above))))
+    if fit.score == GAIN:
+        sums = fit.cumulative().itertuples(index=False)
+        totals = (LOST if math.isnan(x) else signif_uncertain(x, sd) for x, sd in sums)
+        pairs = zip(rows, totals, strict=False)
+        rows = [replace(row, cells=(*row.cells, total)) for row, total in pairs]
     first = what.capitalize() if fit.score == COUNT else fit.score.capitalize()
     head = (first, "Noise sd", "95% noise int.", "Pr(above next)")
     return Section(name, (*head, "R2 so far") if fit.score == GAIN else head, tuple(rows))
-
-
-def _cumulative(fit: SelectResult) -> list[tuple[str, ...]]:
-    """Print R² of the fit so far to the digits that its noise leaves, for gains."""
-    if fit.score != GAIN:
-        return [()] * len(fit.index)
-    return [
-        (LOST,) if math.isnan(value) else (signif_uncertain(value, sd),)
-        for value, sd in fit.cumulative().itertuples(index=False)
-    ]
-
-
-def _printed(
-    fit: SelectResult, value: float, sd: float, low: float, high: float
-) -> tuple[str, str, str]:
-    """Print a value to the digits that its noise leaves, its noise and its interval."""
-    if math.isnan(value):
-        return LOST, LOST, LOST
-    if fit.score == COUNT:
-        return count(value), signif(sd, 2), f"[{count(low)}, {count(high)}]"
-    return signif_uncertain(value, sd), signif(sd, 2), interval(low, high)
 
 
 def _chance(probability: float) -> str:
@@ -225,21 +205,18 @@ def _spent(fit: FDRResult) -> str:
     events = fit.release.events
     if not fit.release.choice:
         return "Budget: all for values."
-    parts = (("choice", events[:1]), ("values", events[1:]))
-    costs = ", ".join(f"{what} {_price(fit, part_events)}" for what, part_events in parts)
-    return f"Budget: {costs}, each alone."
-
-
-def _price(fit: FDRResult, events: tuple[Event, ...]) -> str:
-    guarantee = fit.release.guarantee
-    if isinstance(guarantee, ZCDP):
-        return f"rho = {signif(total_rho(events), 3)}"
-    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
-    return f"eps = {signif(total_eps(events, delta), 3)}"
+    guarantee, costs = fit.release.guarantee, []
+    for what, of_part in (("choice", events[:1]), ("values", events[1:])):
+        cost = f"rho = {signif(total_rho(of_part), 3)}"
+        if not isinstance(guarantee, ZCDP):
+            delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
+            cost = f"eps = {signif(total_eps(of_part, delta), 3)}"
+        costs.append(f"{what} {cost}")
+    return f"Budget: {', '.join(costs)}, each alone."
 
 
 def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
-    left = fit.hypotheses - len(fit.names)
+    left, lost = fit.hypotheses - len(fit.names), int(fit.params.isna().sum())
     unseen = Rank.IDENTIFIED(
         f"Hypotheses not among the {count(len(fit.names))} were not examined: {count(left)} have a "
         "p-value of 1."
@@ -262,7 +239,11 @@ def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
     return (
         *omitted(n_shown, len(fit.names), "columns", "tidy()"),
         *unseen * bool(left),
-        *_lost_note(fit),
+        *Rank.IDENTIFIED(
+            f"A dash, for {count(lost)}: the variance of the column, or of the response, is lost "
+            "in noise."
+        )
+        * (lost > 0),
         bounds[fit.discoveries.method],
         *_of_p_values(fit),
         *Rank.DETAIL("Values have fresh noise, without selection bias.", _spent(fit)),
@@ -288,14 +269,6 @@ def _of_p_values(fit: FDRResult) -> tuple[str, ...]:
         "p-values test independence of column and response, and account for the noise: none is "
         f"below {_small(fit.least)}.",
     )
-
-
-def _lost_note(fit: FDRResult) -> tuple[str, ...]:
-    lost = int(fit.params.isna().sum())
-    return Rank.IDENTIFIED(
-        f"A dash, for {count(lost)}: the variance of the column, or of the response, is lost in "
-        "noise."
-    ) * (lost > 0)
 
 
 @report_of.register
@@ -327,24 +300,8 @@ def discoveries_report(discoveries: Discoveries) -> Report:
 def bounds_report(fit: BoundsResult) -> Report:
     """Lay out released and declared bounds as a table of strings."""
     sds = ", then ".join(signif(sd, 2) for sd in fit.release.noise_sds)
-    return Report(
-        title="Private bounds",
-        facts=(
-            *opening(fit.call, fit.release),
-            *shared_facts(fit.release),
-            ("Variables", count(len(fit.names))),
-            ("Cell noise", f"sd {sds}"),
-        ),
-        sections=(_bounds_section(fit),),
-        notes=(*_bounds_notes(fit), *closing(fit.call, fit.release)),
-    )
-
-
-def _bounds_section(fit: BoundsResult) -> Section:
-    heads = ("Found", "Declared", "% beyond", "95% noise int.")
-    intervals = fit.noise_int().to_numpy()
-    rows = []
-    lines = zip(fit.call.tables, fit.found.values(), intervals, strict=True)
+    heads, rows = ("Found", "Declared", "% beyond", "95% noise int."), []
+    lines = zip(fit.call.tables, fit.found.values(), fit.noise_int().to_numpy(), strict=True)
     for facts, bounds, (low, high) in list(lines)[:SHOWN_VARIABLES]:
         shares = (LOST, LOST)
         if bounds.cells:
@@ -355,7 +312,17 @@ def _bounds_section(fit: BoundsResult) -> Section:
         declared += f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
         ranges = (narrowed if bounds.is_narrowed else "as declared", declared)
         rows.append(Row(facts.measured, (*ranges, *shares)))
-    return Section("Bounds", heads, tuple(rows))
+    return Report(
+        title="Private bounds",
+        facts=(
+            *opening(fit.call, fit.release),
+            *shared_facts(fit.release),
+            ("Variables", count(len(fit.names))),
+            ("Cell noise", f"sd {sds}"),
+        ),
+        sections=(Section("Bounds", heads, tuple(rows)),),
+        notes=(*_bounds_notes(fit), *closing(fit.call, fit.release)),
+    )
 
 
 def _range_text(facts: TableCall, lower: float, upper: float) -> str:
@@ -390,37 +357,32 @@ def _bounds_notes(fit: BoundsResult) -> tuple[str, ...]:
 def levels_report(fit: LevelsResult) -> Report:
     """Lay out levels with their noisy counts as tables of strings, one per variable."""
     release = fit.release
-    table, what = fit.tidy(), counted_as(release.adjacency)
+    table, what, sections = fit.tidy(), counted_as(release.adjacency), []
+    scale = signif(release.scale / fit.unit, 2)
+    for name in fit.names:
+        columns = table[table["variable"] == name].head(SHOWN_GROUPS)
+        lines = columns[["level", "estimate", "noise_low", "noise_high"]].itertuples(index=False)
+        rows = tuple(
+            Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
+            for level, noisy, low, high in lines
+        )
+        heads = (what.capitalize(), "95% noise int.")
+        sections.append(Section(name, heads, rows or (Row("(none found)", ("", "")),)))
     return Report(
         title="Private levels",
         facts=(
             *opening(fit.call, release),
             *shared_facts(release),
-            (
-                "Cell noise",
-                f"scale {signif(release.scale / fit.unit, 2)}, at most {_threshold(fit)}",
-            ),
+            ("Cell noise", f"scale {scale}, at most {_threshold(fit)}"),
             ("Found", f"95% of levels with {count(fit.found_with())} {what}"),
         ),
-        sections=tuple(
-            _levels_section(name, table[table["variable"] == name], what) for name in fit.names
-        ),
+        sections=tuple(sections),
         notes=(*_levels_notes(fit), *closing(fit.call, release)),
     )
 
 
 def _threshold(fit: LevelsResult) -> str:
     return count(fit.release.most / fit.unit)
-
-
-def _levels_section(name: str, table: pd.DataFrame, what: str) -> Section:
-    columns = ["level", "estimate", "noise_low", "noise_high"]
-    rows = tuple(
-        Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
-        for level, noisy, low, high in table[columns].head(SHOWN_GROUPS).itertuples(index=False)
-    )
-    heads = (what.capitalize(), "95% noise int.")
-    return Section(name, heads, rows or (Row("(none found)", ("", "")),))
 
 
 def _levels_notes(fit: LevelsResult) -> tuple[str, ...]:

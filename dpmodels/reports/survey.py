@@ -48,12 +48,11 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
     complete = f"{count(fit.ncomplete)} {counted}"
     observed = header.observations(release) if charged else f"{count(release.rows)} respondents"
     subset = () if release.subset is None else (("Subset", release.subset),)
+    trust = ("Model", "local: no curator is trusted")
     return (
         ("Formula", fit.call.formula),
         ("Guarantee", f"{guarantee} for {whose}, local"),
-        ("Mechanism", release_facts(release)["Mechanism"])
-        if charged
-        else ("Model", "local: no curator is trusted"),
+        ("Mechanism", release_facts(release)["Mechanism"]) if charged else trust,
         ("Neighbours", release.adjacency.describe() if charged else "one respondent's answers"),
         *subset,
         *(release.table or ()),
@@ -67,9 +66,8 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
 def _devices(fit: SurveyResult) -> tuple[Fact, ...]:
     if fit.rowwise:
         (channel,) = fit.release.channels
-        return (
-            ("Device", f"{_device(channel)}, {len(channel.law):,} cells with the incomplete rows"),
-        )
+        cells = f"{len(channel.law):,} cells with the incomplete rows"
+        return (("Device", f"{_device(channel)}, {cells}"),)
     factors = fit.call.tables[0].factors
     pairs = zip(factors, fit.release.channels, strict=True)
     return tuple((name, _device(channel)) for name, channel in pairs)
@@ -93,19 +91,17 @@ def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
 
 
 def _sections(fit: SurveyResult) -> tuple[Section, ...]:
-    facts = fit.call.tables[0]
+    facts, channels = fit.call.tables[0], fit.release.channels
     if len(facts.factors) == 1:
         return (_section(facts.variable, facts.labels, fit.tidy()),)
-    channels = fit.release.channels
-    exact = () if fit.rowwise else [not channel.how for channel in channels]
-    exact_names = [name for name, is_exact in zip(facts.factors, exact, strict=False) if is_exact]
+    pairs = () if fit.rowwise else zip(facts.factors, channels, strict=True)
+    exact_names = [name for name, channel in pairs if not channel.how]
     randomised = [name for name in facts.factors if name not in exact_names]
     levels = dict(zip(facts.factors, facts.levels, strict=True))
     margins = tuple(_section(name, map(str, levels[name]), fit.margin(name)) for name in randomised)
-    table = fit.within(exact_names) if exact_names else fit.tidy()
-    title = " / ".join(facts.factors) + (
-        f", within {' / '.join(exact_names)}" if exact_names else ""
-    )
+    table, title = fit.tidy(), " / ".join(facts.factors)
+    if exact_names:
+        table, title = fit.within(exact_names), f"{title}, within {' / '.join(exact_names)}"
     return (*margins, _section(title, facts.labels, table))
 
 
@@ -194,9 +190,8 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
         limits = f"The answers of one respondent add up: eps = {parts}. "
     is_weighted = release.weighted is not None or release.stratified is not None
     if is_weighted or isinstance(fit, SurveyFitResult) or len(randomised) < len(channels):
-        limits += (
-            "Variables that were not randomised are exact, and the guarantee does not cover them."
-        )
+        exact = "Variables that were not randomised are exact"
+        limits += f"{exact}, and the guarantee does not cover them."
     notes = [*Rank.GUARANTEE(*filter(None, (USED, limits.strip())))]
     lost = release.rows - fit.ncomplete
     if lost:
@@ -230,12 +225,8 @@ def fit_report(fit: SurveyFitResult) -> Report:
         )
         notes = (*notes, *Rank.IDENTIFIED(unknown))
     sections = panels(fit, COLUMNS, inference(fit)[:SHOWN])
-    return Report(
-        "Logistic regression of randomized responses",
-        facts,
-        sections,
-        (*notes, *_closing(fit)),
-    )
+    title = "Logistic regression of randomized responses"
+    return Report(title, facts, sections, (*notes, *_closing(fit)))
 
 
 def _method(release: AnswersFitRelease) -> str:

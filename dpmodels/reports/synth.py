@@ -8,16 +8,7 @@ import numpy as np
 
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    SHOWN_GROUPS,
-    closing,
-    counted_as,
-    day,
-    omitted,
-    opening,
-    pvalue,
-    shared_facts,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.synth import SynthResult
 from dpmodels.results.synth_estimates import SyntheticEstimates
@@ -50,21 +41,24 @@ def synth_report(fit: SynthResult) -> Report:
     """Lay out columns, the graph and the errors to expect."""
     n_pairs = len(fit.columns) * (len(fit.columns) - 1) // 2
     n_edges = len(fit.source.tree.edges)
-    edges = fit.edges()
-    hidden = omitted(min(SHOWN, n_edges), n_edges, "edges", "edges()")
-    unlisted = omitted(min(SHOWN, len(fit.columns)), len(fit.columns), "columns", "names")
+    rows = [
+        Row(f"{first}:{second}", (f"{strength:.3f}", signif(noise_sd, 2)))
+        for first, second, strength, noise_sd in fit.edges().head(SHOWN).itertuples(index=False)
+    ]
+    hidden = header.omitted(min(SHOWN, n_edges), n_edges, "edges", "edges()")
+    unlisted = header.omitted(min(SHOWN, len(fit.columns)), len(fit.columns), "columns", "names")
     return Report(
         title="Private synthetic table",
         facts=(
-            *opening(fit.call, fit.release),
+            *header.opening(fit.call, fit.release),
             ("Graph", f"{count(n_edges)} of {count(n_pairs)} pairs are edges"),
             ("Largest clique", _largest(fit)),
-            ("Counts of", counted_as(fit.release.adjacency)),
-            *shared_facts(fit.release),
+            ("Counts of", header.counted_as(fit.release.adjacency)),
+            *header.shared_facts(fit.release),
         ),
         sections=(
             _columns(fit),
-            *([_edges(edges.head(SHOWN).to_dict("records"))] if n_edges else []),
+            *([Section("Edges", ("strength", "noise sd"), tuple(rows))] if n_edges else []),
             _errors(fit),
         ),
         notes=(
@@ -76,7 +70,7 @@ def synth_report(fit: SynthResult) -> Report:
             *USE,
             *CELLS,
             *MARGINS,
-            *closing(fit.call, fit.release),
+            *header.closing(fit.call, fit.release),
         ),
     )
 
@@ -89,39 +83,20 @@ def _largest(fit: SynthResult) -> str:
 
 
 def _columns(fit: SynthResult) -> Section:
-    joined = [i for pair in fit.source.tree.edges for i in pair]
-    rows = [
-        Row(
-            column.category.code,
-            (
-                count(len(column.levels)),
-                count(joined.count(i)),
-                signif(math.sqrt(fit.source.released.cell_variance((i,))), 2),
-            ),
-        )
-        for i, column in enumerate(fit.columns[:SHOWN])
-    ]
+    joined, rows = [i for pair in fit.source.tree.edges for i in pair], []
+    for i, column in enumerate(fit.columns[:SHOWN]):
+        sd = math.sqrt(fit.source.released.cell_variance((i,)))
+        cells = (count(len(column.levels)), count(joined.count(i)), signif(sd, 2))
+        rows.append(Row(column.category.code, cells))
     return Section("Columns", ("levels", "edges", "noise sd"), tuple(rows))
-
-
-def _edges(edges: list[dict]) -> Section:  # type: ignore[type-arg]
-    rows = [
-        Row(
-            f"{edge['first']}:{edge['second']}",
-            (f"{edge['strength']:.3f}", signif(edge["noise_sd"], 2)),
-        )
-        for edge in edges
-    ]
-    return Section("Edges", ("strength", "noise sd"), tuple(rows))
 
 
 def _errors(fit: SynthResult) -> Section:
     errors, numbers = fit.expected_errors, ("one column", "two columns", "three columns")
+    lines = zip(numbers, errors.expected, errors.independent, strict=True)
     rows = [
         Row(name, (f"{expected:.3f}", f"{independent:.3f}"))
-        for name, expected, independent in zip(
-            numbers, errors.expected, errors.independent, strict=True
-        )
+        for name, expected, independent in lines
         if not math.isnan(expected)
     ]
     return Section("Expected error of margins", ("by noise", "independence"), tuple(rows))
@@ -151,17 +126,11 @@ def _earlier(fit: SynthResult) -> tuple[str, ...]:
     return Rank.DETAIL("Computed from an earlier release; nothing further was charged.")
 
 
-def _largest_measured(fit: SynthResult) -> str:
-    """Say that only tables of two columns were measured, where that is so."""
-    tables = fit.source.released.tables
-    return (
-        "" if any(len(term) > 2 for term in tables) else "; no table of three columns was measured"
-    )
-
-
 def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
     if not n_outside:
-        return Rank.DETAIL(f"All pairs are edges{_largest_measured(fit)}.")
+        has_more = any(len(term) > 2 for term in fit.source.released.tables)
+        unmeasured = "" if has_more else "; no table of three columns was measured"
+        return Rank.DETAIL(f"All pairs are edges{unmeasured}.")
     released = sum(len(term) == 2 for term in fit.source.released.tables)
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
     pairs = "1 pair" if n_outside == 1 else f"{count(n_outside)} pairs"
@@ -189,11 +158,9 @@ ASSUMES = "Assumes {}: the released tables alone do not determine these estimate
 @report_of.register
 def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
     """Lay out estimates with both errors and both intervals."""
-    fit = estimates.fit
-    table = estimates.tidy()
-    tested = estimates.is_regression
+    fit, tested = estimates.fit, estimates.is_regression
     names = [" / ".join(map(str, key)) for key in estimates.estimates.keys.to_numpy()]
-    lines = table.head(SHOWN_GROUPS).to_dict("records")
+    lines = estimates.tidy().head(header.SHOWN_GROUPS).to_dict("records")
     rows = [Row(name, _numbers(line, estimates)) for name, line in zip(names, lines, strict=False)]
     tests = ("z", "P>|z|") if tested else ()
     errors = () if estimates.distributions else ("std err", "of noise")
@@ -204,17 +171,17 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
         title=f"{estimates.title}, from a private synthetic table",
         facts=(
             ("Model" if tested else "Table", estimates.formula),
-            *opening(fit.call, fit.release),
+            *header.opening(fit.call, fit.release),
         ),
         sections=(Section(", ".join(map(str, estimates.index.names)), heads, tuple(rows)),),
         notes=(
-            *omitted(SHOWN_GROUPS, len(names), "rows", "tidy()"),
+            *header.omitted(header.SHOWN_GROUPS, len(names), "rows", "tidy()"),
             *note,
             *CLIPPED * (estimates.within != (0.0, 1.0) and not estimates.distributions),
             *(OF_QUANTILES if estimates.distributions else of_errors),
             *DATES * estimates.date,
             *CELLS[:1],
-            *closing(fit.call, fit.release),
+            *header.closing(fit.call, fit.release),
         ),
     )
 
@@ -225,16 +192,12 @@ def _numbers(line: dict, estimates: SyntheticEstimates) -> tuple[str, ...]:  # t
     if math.isnan(line["estimate"]):
         return ("not identified", *[""] * (2 + 2 * has_errors + 2 * tested))
     sd = line["std_error"] if line["std_error"] > 0 else (line["conf_high"] - line["conf_low"]) / 4
-    tests = (f"{line['statistic']:.2f}", pvalue(line["p_value"])) if tested else ()
+    tests = (f"{line['statistic']:.2f}", header.pvalue(line["p_value"])) if tested else ()
     sds = (line[name] for name in ("std_error", "noise_sd"))
     errors = ("" if math.isnan(sd_of) else signif(sd_of, 2) for sd_of in sds if has_errors)
     ends = [(line[f"{kind}_low"], line[f"{kind}_high"]) for kind in ("noise", "conf")]
-    return (
-        day(line["estimate"]) if estimates.date else signif_uncertain(line["estimate"], sd),
-        *errors,
-        *tests,
-        *(
-            f"[{day(low)}, {day(high)}]" if estimates.date else interval(low, high)
-            for low, high in ends
-        ),
-    )
+    if estimates.date:
+        intervals = [f"[{header.day(low)}, {header.day(high)}]" for low, high in ends]
+        return (header.day(line["estimate"]), *errors, *tests, *intervals)
+    intervals = [interval(low, high) for low, high in ends]
+    return (signif_uncertain(line["estimate"], sd), *errors, *tests, *intervals)

@@ -72,15 +72,14 @@ def other_budgets(fit: object) -> str:
     """Say what larger budgets of :func:`noise_at_budgets` would buy."""
     table = noise_at_budgets(fit)
     now, _, *others = (table[budget] for budget in table)
-    texts = [f"{_compared(now, noise)} at {noise.name}" for noise in others]
+    texts = []
+    for noise in others:
+        ratio = float((noise / now).median())
+        size = f"{ratio:.2g} times as large"
+        if not ratio > 0:
+            size = f"{int(noise.notna().sum())} of {len(noise)} estimates identified"
+        texts.append(f"{size} at {noise.name}")
     return f"Predicted noise: {', '.join(texts)}; see fit.at_budgets()."
-
-
-def _compared(now: pd.Series[float], other: pd.Series[float]) -> str:
-    ratio = float((other / now).median())
-    if not ratio > 0:
-        return f"{int(other.notna().sum())} of {len(other)} estimates identified"
-    return f"{ratio:.2g} times as large"
 
 
 Derived = TypeVar("Derived")

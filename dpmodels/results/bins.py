@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -154,7 +154,10 @@ class Bins(NamedTuple):
             self._require(low, high)
         ends = np.array([beside(pair) if self.whole else pair for pair in pairs])
         if (ends[:, 0] >= ends[:, 1]).any():
-            raise ArgumentError(f"between(): one of the ranges contains no {self._what}")
+            what = "day" if self.number.date else "whole number"
+            raise ArgumentError(
+                f"between(): one of the ranges contains no {what if self.whole else 'number'}"
+            )
         low, high = ends.T
         start, stop = self._place(low), self._place(high)
         narrow = start == stop
@@ -163,14 +166,9 @@ class Bins(NamedTuple):
             raise ArgumentError(f"between(): one of the ranges is outside the bins{self._reach}")
         return Ranges(start, stop)
 
-    @property
-    def _what(self) -> str:
-        return ("day" if self.number.date else "whole number") if self.whole else "number"
-
     def _values(self, name: str, values: object) -> list[float]:
-        return [
-            self._value(name, value) for value in (values if lists_values(values) else [values])
-        ]
+        every = values if lists_values(values) else [values]
+        return [self._value(name, value) for value in every]
 
     def _value(self, name: str, value: object) -> float:
         if not self.number.date:
@@ -206,10 +204,9 @@ class Bins(NamedTuple):
         """Return positions; a value within rounding of an edge is moved to it."""
         position = self._exact(values)
         nearest = np.rint(position)
-        same = (
-            np.abs(values - self.breaks[nearest.astype(int)]) <= SAME * np.diff(self.breaks).min()
-        )
-        return np.asarray(np.where(same, nearest, position))
+        distance = np.abs(values - self.breaks[nearest.astype(int)])
+        is_same = distance <= SAME * np.diff(self.breaks).min()
+        return np.asarray(np.where(is_same, nearest, position))
 
 
 def _pairs(lo: list[float], hi: list[float]) -> list[tuple[float, float]]:
@@ -280,15 +277,11 @@ class Rectangles(NamedTuple):
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
         """Return the noise in sums of the cells inside and the others of a group, with weights."""
         n = len(self.first.start)
-        inside_weight, outside_weight = (
-            np.broadcast_to(weight, n)[:, None] for weight in (inside, outside)
-        )
-        spreads = [
-            counts.spread(
-                outside_weight[block] + (inside_weight - outside_weight)[block] * held_ends
-            )
-            for block, held_ends in self._some()
-        ]
+        inside_weight = np.broadcast_to(inside, n)[:, None]
+        outside_weight = np.broadcast_to(outside, n)[:, None]
+        spreads, difference = [], inside_weight - outside_weight
+        for block, fractions in self._some():
+            spreads.append(counts.spread(outside_weight[block] + difference[block] * fractions))
         return Spread(*map(np.concatenate, zip(*spreads, strict=True)))
 
     def _some(self) -> Iterator[tuple[slice, Floats]]:
@@ -309,7 +302,7 @@ def _around(low: Floats, estimate: Floats, high: Floats) -> tuple[Floats, Floats
     return np.fmin(low, estimate), np.fmax(high, estimate)
 
 
-def _fractions(counts: Floats, total: float) -> Floats:
+def _fractions(counts: Numbers, total: float) -> Floats:
     return counts / total if total > 0 else np.full(np.shape(counts), np.nan)
 
 
@@ -380,6 +373,7 @@ class OrderedGroup:
 
     def share_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals of the cells' shares of the rows of all groups."""
+        total_count = float(self.counts.cells.sum())
         if self.runs is not None and isinstance(self.release, RunsRelease):
             groups = range(self.release.shape[0])
             every = [final_runs(self.release, group).running[:, -1] for group in groups]
@@ -388,13 +382,12 @@ class OrderedGroup:
                 self._shares(sums, float(total), _of_runs(spread, whole), level)
                 for sums, spread in self._each(self.runs)
             )
-            total_count = float(self.counts.cells.sum())
             return _around(low[0], _fractions(self.cells, total_count), high[1])
 
         def of(inside: Floats, outside: Floats) -> Spread:
             return self.counts.along(outside, inside, outside, outside)
 
-        return self._shares(self.cells, float(self.counts.cells.sum()), of, level)
+        return self._shares(self.cells, total_count, of, level)
 
     def ranges(self, ranges: Ranges | Rectangles, level: float) -> TableColumns:
         """Return counts, shares and intervals of ranges, each of shape (ranges,).
@@ -407,7 +400,7 @@ class OrderedGroup:
         columns = {
             "count": count,
             "released": ranges.sums(self.cells),
-            "proportion": count / total if total > 0 else np.full(len(count), np.nan),
+            "proportion": _fractions(count, total),
         }
         if self.runs is not None:
             low, high = (
@@ -423,20 +416,12 @@ class OrderedGroup:
             high = low = self._bounds(ranges.outer, level)
             if not ranges.aligned:
                 low = self._bounds(ranges.inner, level)
-        ends = {
-            "noise_low": low[1],
-            "noise_high": high[2],
-            "conf_low": low[3],
-            "conf_high": high[4],
-        }
-        return columns | {"noise_sd": high[0]} | ends
+        columns |= {"noise_sd": high[0], "noise_low": low[1], "noise_high": high[2]}
+        return columns | {"conf_low": low[3], "conf_high": high[4]}
 
     def _bounds(self, ranges: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
 
-        def of(inside: Floats, outside: Floats) -> Spread:
-            return ranges.spread(self.counts, inside, outside)
-
-        return self._ends_of(ranges.sums(self.cells), of, level)
+        return self._ends_of(ranges.sums(self.cells), partial(ranges.spread, self.counts), level)
 
     def _ends_of(self, sums: Floats, of: Sums, level: float) -> tuple[Floats, ...]:
         spread = of(np.ones(()), NO_WEIGHT)
@@ -470,8 +455,7 @@ class OrderedGroup:
     def running(self, level: float) -> TableColumns:
         """Return the shares of the cells up to each, and their intervals, shape (cells,)."""
         counts = self.whole
-        shares = np.cumsum(counts) / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
-        columns: TableColumns = {"cdf": shares}
+        shares = _fractions(np.cumsum(counts), float(counts.sum()))
         if self.runs is None:
             inner = outer = self._running_ends(np.cumsum(self.cells), self._upto, level)
         else:
@@ -486,7 +470,7 @@ class OrderedGroup:
         # All rows are up to the last cell, whatever the noise.
         noisy[0][-1] = sampled[0][-1] = 1.0
         ends = dict(zip(("noise_low", "noise_high"), noisy, strict=True))
-        return columns | ends | dict(zip(("conf_low", "conf_high"), sampled, strict=True))
+        return {"cdf": shares} | ends | dict(zip(("conf_low", "conf_high"), sampled, strict=True))
 
     def _running_ends(
         self, sums: Floats, of: Sums, level: float

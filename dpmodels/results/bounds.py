@@ -89,9 +89,8 @@ class BoundsResult(Result):
         stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
         n_rows = None if release.rows is None else float(release.rows)
         rounds = []
-        for place, (ends, counts) in enumerate(
-            zip(np.split(release.ends, stops), np.split(release.values, stops), strict=True)
-        ):
+        parts = zip(np.split(release.ends, stops), np.split(release.values, stops), strict=True)
+        for place, (ends, counts) in enumerate(parts):
             noise = CellNoise(release.law, release.noise_sds[place // n_variables], SELDOM)
             cells = CellCounts(ends, counts[:-1], noise)
             rounds.append((cells, complete_rows(counts, n_rows)))
@@ -141,15 +140,12 @@ class BoundsResult(Result):
         return pd.DataFrame(ends).clip(0.0, 1.0)
 
     def _estimates(self) -> EstimateTable:
-        tables = self.call.tables
-        further = {
-            **self.params,
-            "declared_lower": [table.lower for table in tables],
-            "declared_upper": [table.upper for table in tables],
-        }
+        params, tables = self.params, self.call.tables
+        further = {**params, "declared_lower": [table.lower for table in tables]}
+        further["declared_upper"] = [table.upper for table in tables]
         identified = [bounds.is_narrowed for bounds in self.found.values()]
         return table_of_estimates(
-            self, self.params.index, further=further, estimate=self.outside, identified=identified
+            self, params.index, further=further, estimate=self.outside, identified=identified
         )
 
     def _line(self) -> dict[str, object]:
@@ -173,15 +169,9 @@ class BoundsResult(Result):
         place = self.names.index(name)
         bounds, facts = self.found[name], self.call.tables[place]
         cells = self._rounds[-1][place][0]
-        return ranges(
-            cells.ends,
-            cells.counts,
-            cells.noise.reach(1),
-            (bounds.lower, bounds.upper),
-            (facts.lower, facts.upper),
-            name,
-            **self._picture(ax, caption),
-        )
+        both = (bounds.lower, bounds.upper), (facts.lower, facts.upper)
+        counts = (cells.ends, cells.counts, cells.noise.reach(1))
+        return ranges(*counts, *both, name, **self._picture(ax, caption))
 
     @property
     def _size(self) -> str:
@@ -235,18 +225,13 @@ class LevelsResult(Result):
     @cached_property
     def levels(self) -> dict[str, tuple[Level, ...]]:
         """Levels found of each variable, sorted: whole numbers where all of them are, else text."""
-        return {
-            name: _typed(names) for name, names in zip(self.names, self.release.levels, strict=True)
-        }
+        return dict(zip(self.names, map(_typed, self.release.levels), strict=True))
 
     @property
     def counts(self) -> pd.Series[float]:
         """Noisy numbers of rows, or persons, by variable and level; each above the threshold."""
-        keys = [
-            (name, level)
-            for name, levels in zip(self.names, self.release.levels, strict=True)
-            for level in levels
-        ]
+        pairs = zip(self.names, self.release.levels, strict=True)
+        keys = [(name, level) for name, levels in pairs for level in levels]
         index = pd.MultiIndex.from_tuples(keys, names=["variable", "level"])
         return pd.Series(self.release.values / self.unit, index, name="count")
 
@@ -288,10 +273,8 @@ class LevelsResult(Result):
         int
             A public number, which does not depend on the rows.
         """
-        checked = fraction("probability", probability, ", such as 0.95")
-        return math.ceil(
-            count_detected_with(checked, self.release.scale, self.release.most) / self.unit
-        )
+        release, checked = self.release, fraction("probability", probability, ", such as 0.95")
+        return math.ceil(count_detected_with(checked, release.scale, release.most) / self.unit)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         release = self.release
@@ -326,10 +309,11 @@ class LevelsResult(Result):
         table = self.tidy()
         levels = table[table["variable"] == name]
         levels = levels.sort_values("estimate", ascending=False, kind="stable")
+        values, low, high = levels[["estimate", "noise_low", "noise_high"]].to_numpy().T
         return ranked(
             levels["level"].astype(str).tolist(),
-            levels["estimate"].to_numpy(),
-            (levels["noise_low"].to_numpy(), levels["noise_high"].to_numpy()),
+            values,
+            (low, high),
             "rows, noisy; none below the dashed line is released",
             empty="no level was found; see found_with()",
             lower_limit=self.release.most,

@@ -337,18 +337,10 @@ def clipped_table(release: Released, codebook: Mapping[str, object]) -> pd.DataF
             "rows is public and large beside the noise, rows can be read twice, and "
             "dp.options(clipping=False) is not set"
         )
-    lines = [
-        {
-            "variable": name,
-            "lower": getattr(codebook[name], "lower", None),
-            "upper": getattr(codebook[name], "upper", None),
-            "below": below,
-            "above": above,
-            "noise_sd": noise_sd,
-        }
-        for name, below, above, noise_sd in clipping.shares()
-    ]
-    return pd.DataFrame(lines).set_index("variable")
+    table = pd.DataFrame(clipping.shares(), columns=["variable", "below", "above", "noise_sd"])
+    for at, end in enumerate(("lower", "upper"), start=1):
+        table.insert(at, end, [getattr(codebook[name], end, None) for name in table["variable"]])
+    return table.set_index("variable")
 
 
 def with_clipping(report: Report, release: Released, codebook: Mapping[str, object]) -> Report:

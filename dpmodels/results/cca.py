@@ -108,12 +108,12 @@ class CCAResult(Result):
     @property
     def xloadings(self) -> DataArray:
         """Correlations of columns x with the x variates, ``variable × component``."""
-        return self._loadings(0)
+        return self._by_column(self._structure[0], 0, "xloadings")
 
     @property
     def yloadings(self) -> DataArray:
         """Correlations of columns y with the y variates, ``variable × component``."""
-        return self._loadings(1)
+        return self._by_column(self._structure[1], 1, "yloadings")
 
     @property
     def xcenter(self) -> DataArray:
@@ -139,14 +139,14 @@ class CCAResult(Result):
     @cached_property
     def _structure(self) -> tuple[Floats, Floats]:
         """Loadings of both sides before their signs are chosen."""
-        solution = self._canonical
-        first, second = (
-            _correlated(side.scatter + side.ridge * np.eye(len(side.scatter)), coefficients)
-            for side, coefficients in zip(
-                solution.sides, (solution.left, solution.right), strict=True
-            )
-        )
-        return first, second
+        solution, loadings = self._canonical, []
+        for side, variates in zip(solution.sides, (solution.left, solution.right), strict=True):
+            scatter = side.scatter + side.ridge * np.eye(len(side.scatter))
+            length = np.sqrt(np.maximum(np.diagonal(scatter), 0.0))[:, None]
+            covariances = np.asarray(scatter @ variates)
+            zeros = np.zeros_like(covariances)
+            loadings.append(np.divide(covariances, length, out=zeros, where=length > 0))
+        return loadings[0], loadings[1]
 
     @property
     def _signs(self) -> Floats:
@@ -167,16 +167,11 @@ class CCAResult(Result):
         values = coefficients / unit[:, None] * math.sqrt(self._divisor)
         return self._by_column(values, at, ("xcoef", "ycoef")[at])
 
-    def _loadings(self, at: int) -> DataArray:
-        return self._by_column(self._structure[at], at, ("xloadings", "yloadings")[at])
-
     @property
     def nobs(self) -> float:
         """Number of complete rows, as released."""
-        n_public = self.release.rows
-        return max(
-            self.release.count if n_public is None else min(self.release.count, n_public), 1.0
-        )
+        n_rows, n_public = self.release.count, self.release.rows
+        return max(n_rows if n_public is None else min(n_rows, n_public), 1.0)
 
     @property
     def ncomplete(self) -> float:
@@ -195,21 +190,14 @@ class CCAResult(Result):
     )
 
     def _estimates(self) -> EstimateTable:
-        index = pd.Index(self.names, name="component")
-        sd, identified = self.cor_noise_sd, self.readable
-        return table_of_estimates(
-            self, index, estimate=self.cor, noise_sd=sd, identified=identified
-        )
+        index, sd = pd.Index(self.names, name="component"), self.cor_noise_sd
+        cor, readable = self.cor, self.readable
+        return table_of_estimates(self, index, estimate=cor, noise_sd=sd, identified=readable)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncomplete": self.ncomplete,
-            "nx": self._sizes[0],
-            "ny": self._sizes[1],
-            "nreadable": int(self.readable.sum()),
-            "noise_floor": self.noise_floor,
-        }
+        sizes = dict(zip(("nx", "ny"), self._sizes, strict=True))
+        numbers = {"nreadable": int(self.readable.sum()), "noise_floor": self.noise_floor}
+        return {"nobs": self.nobs, "ncomplete": self.ncomplete, **sizes, **numbers}
 
     @property
     def _size(self) -> str:
@@ -232,12 +220,3 @@ class CCAResult(Result):
         )
 
     scores, fittedvalues, resid = per_row("(newdata - xcenter) @ xcoef")
-
-
-def _correlated(scatter: Floats, coefficients: Floats) -> Floats:
-    """Return correlations of columns with variates whose sums of squares are 1."""
-    length = np.sqrt(np.maximum(np.diagonal(scatter), 0.0))
-    covariances = np.asarray(scatter @ coefficients)
-    return np.divide(
-        covariances, length[:, None], out=np.zeros_like(covariances), where=length[:, None] > 0
-    )

@@ -42,11 +42,8 @@ class SVMResult(DefaultPlot):
     @property
     def params(self) -> pd.Series[float]:
         """Coefficients of the coded columns in their own units, shrunk towards 0 by the ridge."""
-        return pd.Series(
-            self.call.held_in(self.release.ball).matrix @ self.release.coefficients,
-            index=pd.Index(self.call.names, name="term"),
-            name="params",
-        )
+        values = self.call.held_in(self.release.ball).matrix @ self.release.coefficients
+        return pd.Series(values, pd.Index(self.call.names, name="term"), name="params")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -199,27 +196,18 @@ class MultinomialResult(LinearPredictors[pd.DataFrame], Result):
 
     def _estimates(self) -> EstimateTable:
         available = table_of_estimates(self, self._index, identified=self.linear.identified)
-        stacked = {
-            name: values.to_numpy(np.float64).T.ravel()
-            if isinstance(values, pd.DataFrame)
-            else values
-            for name, values in available.numbers.items()
-        }
+        frames = {name: x for name, x in available.numbers.items() if isinstance(x, pd.DataFrame)}
+        stacked = {name: frame.to_numpy(np.float64).T.ravel() for name, frame in frames.items()}
         labels = {"label": self.call.names * self.call.blocks}
-        return replace(available, numbers=stacked, labels=labels)
+        return replace(available, numbers={**available.numbers, **stacked}, labels=labels)
 
     def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
         """Return the estimates, or relative risk ratios; see :meth:`LMResult.tidy`."""
         return ratios_where(exponentiate, super().tidy())
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "nterms": len(self.linear.matrix),
-            "family": self.call.family,
-            "nlevels": len(self.call.levels),
-            "ridge": self.release.ridge,
-        }
+        sizes = {"nobs": self.nobs, "nterms": len(self.linear.matrix), "family": self.call.family}
+        return {**sizes, "nlevels": len(self.call.levels), "ridge": self.release.ridge}
 
     def plot(
         self,
@@ -243,17 +231,12 @@ class MultinomialResult(LinearPredictors[pd.DataFrame], Result):
             raise ArgumentError("plot(): the model has no terms besides the constant")
         coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
         length = (coded.upper - coded.lower if over else np.ones(len(terms)))[:, None]
-        noise, total = self.noise_int(level), self.conf_int(level)
+        both, models = (self.noise_int(level), self.conf_int(level)), []
         reference, *y_levels = self.classes
-        models = [
-            Intervals(
-                y_level,
-                self.params[y_level][terms].to_numpy() * length[:, 0],
-                noise.loc[y_level].loc[terms].to_numpy() * length,
-                total.loc[y_level].loc[terms].to_numpy() * length,
-            )
-            for y_level in y_levels
-        ]
+        for y_level in y_levels:
+            ends = (interval.loc[y_level].loc[terms].to_numpy() * length for interval in both)
+            values = self.params[y_level][terms].to_numpy() * length[:, 0]
+            models.append(Intervals(y_level, values, *ends))
         what = "Relative risk ratio" if exponentiate else "Log odds"
         where = ", over the range" if over else ""
         return coefficients(

@@ -400,10 +400,8 @@ class CoefficientModel(Tested):
         numbers.columns = pd.Index(["estimate", "std_error", "conf_low", "conf_high"])
         table = pd.concat([cells.keys, numbers], axis=1)
         title = f"Estimated marginal means of {self._expected}{in_unit(self._unit)}"
-        notes, facts = (
-            marginal_means.grid_notes(cells, model.link),
-            marginal_means.grid_facts(cells),
-        )
+        notes = marginal_means.grid_notes(cells, model.link)
+        facts = marginal_means.grid_facts(cells)
         return derived_table.Estimates(self, title, table, notes, coverage, facts=facts)
 
     def contrasts(
@@ -452,9 +450,8 @@ class CoefficientModel(Tested):
         scale = f"differences of {model.link.name}{in_unit(self._unit * (not model.link.ratio))}"
         scale = (model.link.ratio or "Ratios").lower() if ratio else scale
         title = f"Contrasts of {self._expected}: {scale}"
-        return derived_table.Estimates(
-            self, title, table, notes, coverage, ratio, facts=marginal_means.grid_facts(cells)
-        )
+        facts = marginal_means.grid_facts(cells)
+        return derived_table.Estimates(self, title, table, notes, coverage, ratio, facts=facts)
 
     def _ratios(self, level: float) -> derived_table.Estimates:
         """Return exponentiated coefficients but the intercept's."""

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 Standard = Literal["range", "sd"] | None
 _STANDARDS: Final = ("range", "sd", None)
 _SCALES: Final = {"binomial": "log odds", "poisson": "log rate"}
+_CHANGES: Final = {
+    "binomial": ("Odds ratio", "Change of log odds"),
+    "poisson": ("Rate ratio", "Change of log rate"),
+}
 _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each term", None: ""}
 
 
@@ -205,12 +209,7 @@ def _title(fits: Sequence[Result], over: str | None, *, ratio: bool) -> str:
     if over is None and not ratio:
         inside = ", ".join(filter(None, (of, _SCALES.get(family), unit)))
         return f"Coefficient ({inside})".removesuffix(" ()")
-    if ratio:
-        what = {"binomial": "Odds ratio", "poisson": "Rate ratio"}.get(family, "Factor")
-    else:
-        what = {"binomial": "Change of log odds", "poisson": "Change of log rate"}.get(
-            family, "Change"
-        )
+    what = _CHANGES.get(family, ("Factor", "Change"))[not ratio]
     return " ".join(filter(None, (what, f"of {of}{in_unit(unit)}" * bool(of), _OVER[over])))
 
 

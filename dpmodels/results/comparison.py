@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,10 +36,17 @@ class Compared(Printed):
     request: ComparisonRequest | FitRequest
     table: pd.DataFrame
     by_shape: pd.DataFrame
+    shapes: pd.DataFrame | None
     auto: Automatic
 
     # The column that every mechanism with predictions has.
     _measure: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def _panels(self) -> tuple[tuple[str, str, bool], ...]:
+            """Columns of the picture, their titles, and whether their scales are logarithmic."""
 
     @property
     def best(self) -> str:
@@ -61,6 +68,34 @@ class Compared(Printed):
     def tidy(self) -> pd.DataFrame:
         """Return the predictions of each mechanism for rows of each shape."""
         return self.by_shape.copy()
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
+        """Draw the two predicted errors of each mechanism that ``table`` has, typical and worst.
+
+        Bars are of the typical shape with standard errors, marks of the worst.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Raises
+        ------
+        NotAvailable
+            If no mechanism could be simulated.
+        """
+        from dpmodels.plots import Panel, bars
+
+        predicted, panels = simulated(self.predicted), []
+        for name, title, is_log in self._panels:
+            worst = None if self.shapes is None else predicted[f"{name}_worst"]
+            panels.append(Panel(title, predicted[name], predicted[f"{name}_se"], is_log, worst))
+        return bars(
+            panels,
+            labels=[self.label(name) for name in predicted["mechanism"]],
+            pale=(predicted["note"] == "baseline").tolist(),
+            axes=axes,
+        )
 
     def label(self, mechanism: str) -> str:
         """Return a mechanism's name, marked if it is the automatic choice."""
@@ -146,40 +181,12 @@ class Comparison(Compared):
 
     _measure = "energy"
 
-    def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
-        """Draw captured energy and relative error of each mechanism, typical and worst.
-
-        Bars are of the typical shape with standard errors, marks of the worst.
-
-        Parameters
-        ----------
-        axes : two matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Raises
-        ------
-        NotAvailable
-            If no mechanism could be simulated.
-        """
-        from dpmodels.plots import Panel, bars
-
-        predicted, request = simulated(self.predicted), self.request
-        marked = self.shapes is not None
-        suffix = "; mark: worst shape" if marked else ""
-        energy = f"Captured energy, {request.components} of {request.columns}{suffix}"
+    @property
+    def _panels(self) -> tuple[tuple[str, str, bool], ...]:
+        suffix = "" if self.shapes is None else "; mark: worst shape"
+        energy = f"Captured energy, {self.request.components} of {self.request.columns}{suffix}"
         error = f"Error over norm of the covariance{suffix}"
-        worst = [predicted[f"{name}_worst"] if marked else None for name in ("energy", "relative")]
-        return bars(
-            (
-                Panel(energy, predicted["energy"], predicted["energy_se"], marks=worst[0]),
-                Panel(
-                    error, predicted["relative"], predicted["relative_se"], log=True, marks=worst[1]
-                ),
-            ),
-            labels=[self.label(name) for name in predicted["mechanism"]],
-            pale=(predicted["note"] == "baseline").tolist(),
-            axes=axes,
-        )
+        return ("energy", energy, False), ("relative", error, True)
 
 
 # Predicted errors of the mechanisms of a regression, before any budget is spent.
@@ -233,6 +240,10 @@ class FitComparison(Compared):
     auto: Automatic
 
     _measure = "error"
+    _panels = (
+        ("error", "Error over standard error without privacy\n(mark: worst shape)", True),
+        ("excess", "Part of the explained deviance lost\n(mark: worst shape)", True),
+    )
 
     @property
     def behind(self) -> pd.Series[float]:
@@ -244,42 +255,6 @@ class FitComparison(Compared):
         wide = self.by_shape.pivot_table("error", "shape", "mechanism", sort=False, dropna=False)
         errors = wide.get(self.auto.mechanism, pd.Series(index=wide.index, dtype=float))
         return pd.Series(errors / wide.min(axis=1), name="behind")
-
-    def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
-        """Draw errors in standard errors and excess of each mechanism, typical and worst.
-
-        Bars are of the typical shape with standard errors, marks of the worst.
-
-        Parameters
-        ----------
-        axes : two matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Raises
-        ------
-        NotAvailable
-            If no mechanism could be simulated.
-        """
-        from dpmodels.plots import Panel, bars
-
-        predicted = simulated(self.predicted)
-        titles = {
-            "error": "Error over standard error without privacy",
-            "excess": "Part of the explained deviance lost",
-        }
-        panels = (
-            Panel(
-                f"{title}\n(mark: worst shape)",
-                predicted[name],
-                predicted[f"{name}_se"],
-                log=True,
-                marks=predicted[f"{name}_worst"],
-            )
-            for name, title in titles.items()
-        )
-        return bars(
-            tuple(panels), labels=[self.label(name) for name in predicted["mechanism"]], axes=axes
-        )
 
 
 # Numbers of rows, or persons, that are tested together.

@@ -368,22 +368,19 @@ class Analysis:
     def _matrix(self, second: Floats) -> Covariance:
         call, release = self.call, self.release
         count, total, noise = release.count, release.total, release.noise
-        n_public, row_norm = release.rows, call.row_norm
+        rows, norm = release.rows, call.row_norm
         if total is None or call.center:
             cov = covariance(
-                count, total, second, noise, max_rows=n_public, box=call.box, row_norm=row_norm
+                count, total, second, noise, max_rows=rows, box=call.box, row_norm=norm
             )
         else:
             origin = -call.origin / call.divisor
             cov = second_moment_about(
-                origin, count, total, second, noise, max_rows=n_public, row_norm=row_norm
+                origin, count, total, second, noise, max_rows=rows, row_norm=norm
             )
-        match call.scale:
-            case "sd":
-                return correlation(cov)
-            case None:
-                return in_units(cov, call.divisor)
-        return cov
+        if call.scale == "sd":
+            return correlation(cov)
+        return in_units(cov, call.divisor) if call.scale is None else cov
 
     @property
     def independent(self) -> float:
@@ -413,14 +410,11 @@ class Analysis:
         """
         lower, upper = self.call.box
         lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
-        ends = [
-            [
-                support(vector, lower, upper, self.call.row_norm)
-                for vector in (-direction, direction)
-            ]
-            for direction in directions.T
-        ]
-        below, above = np.array(ends).T
+        norm = self.call.row_norm
+        below, above = (
+            np.array([support(direction, lower, upper, norm) for direction in towards])
+            for towards in (-directions.T, directions.T)
+        )
         along = self.plain.mean @ directions
         return np.maximum(below + along, 0.0), np.maximum(above - along, 0.0)
 

@@ -180,27 +180,17 @@ def sampled_cells(
         if strata is not None:
             parts = squares_and_products(strata.parts)
             sample = sample._replace(strata=replace(strata, parts=parts))
-    return SampledCells(
-        table.parts[:, 0],
-        table.noise,
-        _cut(weights, capped[:, :1]),
-        products,
-        running=running,
-        **sample._asdict(),
-    )
+    facts_of_cells = (table.parts[:, 0], table.noise, _cut(weights, capped[:, :1]), products)
+    return SampledCells(*facts_of_cells, running=running, **sample._asdict())
 
 
 def _sampled_moments(
     facts: TableCall, weights: CappedWeights, n_units: float, parts: Floats, noise: Noise
 ) -> SampledMoments:
     kind = UnitMoments if facts.parts == MIXED_PARTS else SampledMoments
-    return kind(
-        parts,
-        noise,
-        degree_of_mean=facts.degree,
-        cut=_cut(weights, np.array(weights.capped).reshape(facts.cells, -1)),
-        **_sample(facts, weights, n_units)._asdict(),
-    )
+    cut = _cut(weights, np.array(weights.capped).reshape(facts.cells, -1))
+    sample = _sample(facts, weights, n_units)._asdict()
+    return kind(parts, noise, degree_of_mean=facts.degree, cut=cut, **sample)
 
 
 def _cut(weights: CappedWeights, parts: Floats) -> Cut:
@@ -258,9 +248,8 @@ def _weights_of(
     last = first + CAPPED_PARTS * tables[number].cells
     start = sum(table.stratum_parts for table in tables[:number])
     stop = start + tables[number].stratum_parts
-    return replace(
-        weights, capped=weights.capped[first:last], by_stratum=weights.by_stratum[start:stop]
-    )
+    capped, by_stratum = weights.capped[first:last], weights.by_stratum[start:stop]
+    return replace(weights, capped=capped, by_stratum=by_stratum)
 
 
 def interval_frame(facts: TableCall, ends: tuple[Floats, Floats]) -> pd.DataFrame:

@@ -235,16 +235,14 @@ class CovResult(Result):
         matrices = {"cov": self.cov, "cor": self.cor, "noise_sd": self.noise_sd}
         matrices["released"] = self.cov_released
         table = self._pairs(**{name: matrix.to_numpy() for name, matrix in matrices.items()})
-        index, codebook = (
-            pd.MultiIndex.from_frame(table[["column1", "column2"]]),
-            self.call.codebook,
-        )
+        index = pd.MultiIndex.from_frame(table[["column1", "column2"]])
+        units = {name: unit_of(self.call.codebook, name) for name in self.call.names}
         return table_of_estimates(
             self,
             index,
             further={"cor": table["cor"], "released": table["released"]},
             labels={"label1": table["column1"], "label2": table["column2"]},
-            unit=[product_unit(*(unit_of(codebook, name) for name in pair)) for pair in index],
+            unit=[product_unit(units[first], units[second]) for first, second in index],
             estimate=table["cov"],
             noise_sd=table["noise_sd"],
         )
@@ -321,9 +319,8 @@ def rescaled(call: MomentsCall, ncomp: int | None, scale: str | None) -> Moments
     unscaled = call.unit_rows or call.scale is None
     free = {call.scale, "sd"} if unscaled else {"range", "sd", None}
     if not isinstance(scale, str | None) or scale not in free:
-        options = " or ".join(
-            f'"{option}"' if option else "None" for option in sorted(free, key=str)
-        )
+        names = (f'"{option}"' if option else "None" for option in sorted(free, key=str))
+        options = " or ".join(names)
         raise ArgumentError(f"scale={quoted(scale)}: this release has scale={options}")
     return replace(call, ncomp=checked_ncomp(ncomp, len(call.names)), scale=scale)
 
@@ -348,22 +345,12 @@ def cor_test(
     if repeated:
         raise ArgumentError(f"given: {call.names[repeated[0]]!r} is one of the two tested columns")
     correlation = _correlation(call, release, equations(call, release), pair, conditions)
-    statistic, df, pvalue = correlation.test
-    (low, high), (noise_low, noise_high) = correlation.ends(level), correlation.noise_ends(level)
-    row = {
-        "column1": call.names[pair[0]],
-        "column2": call.names[pair[1]],
-        "estimate": correlation.estimate,
-        "noise_sd": correlation.noise_sd,
-        "statistic": statistic,
-        "df": df,
-        "p_value": pvalue,
-        "conf_low": low,
-        "conf_high": high,
-        "noise_low": noise_low,
-        "noise_high": noise_high,
-        "identified": correlation.is_identified,
-    }
+    row: dict[str, object] = {f"column{at + 1}": call.names[i] for at, i in enumerate(pair)}
+    row |= {"estimate": correlation.estimate, "noise_sd": correlation.noise_sd}
+    row |= dict(zip(("statistic", "df", "p_value"), correlation.test, strict=True))
+    row |= dict(zip(("conf_low", "conf_high"), correlation.ends(level), strict=True))
+    row |= dict(zip(("noise_low", "noise_high"), correlation.noise_ends(level), strict=True))
+    row["identified"] = correlation.is_identified
     given_names = ", ".join(call.names[at] for at in conditions)
     title = f"Partial correlation given {given_names}" if conditions else "Correlation"
     return Estimates(fit, title, pd.DataFrame([row]), NOTES, level, test="t")
@@ -436,13 +423,9 @@ class Part(NamedTuple):
         if tails is not None and tails.about is not None:
             fourth = tails.fourth[np.ix_(self.positions, self.positions)]
             tails = replace(tails, fourth=fourth, about=tails.about[self.positions])
-        return replace(
-            release,
-            tails=tails,
-            total=release.total[self.positions],
-            second=release.second[np.ix_(self.positions, self.positions)],
-            whole=origin(release),
-        )
+        total = release.total[self.positions]
+        second = release.second[np.ix_(self.positions, self.positions)]
+        return replace(release, tails=tails, total=total, second=second, whole=origin(release))
 
     def named(self, call: MomentsCall, release: MomentsRelease) -> MomentsCall:
         """Return the call with a note on the joint release."""
@@ -454,18 +437,10 @@ class Part(NamedTuple):
 def part(call: MomentsCall, coded: Design) -> Part:
     """Return the columns of a design; FormulaError if one is not in the joint release."""
     positions = _places(coded, call)
-    chosen = replace(
-        call,
-        formula=coded.formula,
-        codebook=coded.codebook,
-        names=coded.names,
-        lower=call.lower[positions],
-        upper=call.upper[positions],
-        origin=call.origin[positions],
-        divisor=call.divisor[positions],
-        ncomp=len(coded.names),
-    )
-    return Part(chosen, positions, call)
+    facts = {name: getattr(coded, name) for name in ("formula", "codebook", "names")}
+    scaling = ("lower", "upper", "origin", "divisor")
+    arrays = {name: getattr(call, name)[positions] for name in scaling}
+    return Part(replace(call, **facts, **arrays, ncomp=len(coded.names)), positions, call)
 
 
 def columns_of(call: MomentsCall, formula: str | None) -> Design:
@@ -498,9 +473,8 @@ def _places(coded: Design, call: MomentsCall) -> list[int]:
     """Find columns by name and public range; interactions in any order of their factors."""
     positions = {column: place for place, column in enumerate(_columns(call))}
     columns = _columns(coded)
-    missing = [
-        name for name, column in zip(coded.names, columns, strict=True) if column not in positions
-    ]
+    pairs = zip(coded.names, columns, strict=True)
+    missing = [name for name, column in pairs if column not in positions]
     if missing:
         raise FormulaError(_refusal(f"column {shorten(missing[0])!r}", coded.formula, call))
     return [positions[column] for column in columns]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -228,9 +229,8 @@ def _marginal(law: CoefficientsLaw, terms: Terms, term: str) -> Floats:
     if not (np.isfinite(sds) & (sds > 0)).all():
         return np.full_like(target, math.nan)
     scaled = above / sds[:, None]
-    shares = np.linalg.lstsq(
-        scaled @ covariance @ scaled.T, scaled @ covariance @ target.T, rcond=None
-    )[0]
+    shared = scaled @ covariance
+    shares = np.linalg.lstsq(shared @ scaled.T, shared @ target.T, rcond=None)[0]
     return np.asarray(target - shares.T @ scaled)
 
 
@@ -240,16 +240,10 @@ def _marginal(law: CoefficientsLaw, terms: Terms, term: str) -> Floats:
 def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats, list[str]]:
     """Return matrix, right-hand sides and labels of linear constraints."""
     names = list(terms.names)
-    if isinstance(constraints, list) and any(
-        isinstance(constraint, str) for constraint in constraints
-    ):
-        parsed = [read_constraints(terms, constraint) for constraint in constraints]
-        matrices, right_sides, label_lists = zip(*parsed, strict=True)
-        return (
-            np.vstack(matrices),
-            np.concatenate(right_sides),
-            [label for group in label_lists for label in group],
-        )
+    if isinstance(constraints, list) and any(isinstance(part, str) for part in constraints):
+        parsed = [read_constraints(terms, part) for part in constraints]
+        matrices, right_sides, labels = zip(*parsed, strict=True)
+        return np.vstack(matrices), np.concatenate(right_sides), [*chain(*labels)]
     if not isinstance(constraints, str):
         matrix, values = _numbers(constraints)
     elif constraints not in names and (term := terms.named(constraints)) is not None:
@@ -258,8 +252,7 @@ def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats,
     else:
         matrix, values = _spelt(terms, constraints)
     _require_constraints(matrix, values, names)
-    labels = [_label(names, row) for row in matrix]
-    return matrix, values, labels
+    return matrix, values, [_label(names, row) for row in matrix]
 
 
 def _require_constraints(matrix: Floats, values: Floats, names: list[str]) -> None:
@@ -283,12 +276,6 @@ def _label(names: list[str], row: Floats) -> str:
     return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)
 
 
-def _suggestion(constraints: str, names: Sequence[str]) -> str:
-    """Suggest a name for the first word of constraints that is not one of the names."""
-    unknown = (word for word in re.findall(r"[^\W\d][\w.\[\]:]*", constraints) if word not in names)
-    return next((hint for hint in (did_you_mean(word, names) for word in unknown) if hint), "")
-
-
 def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
     from patsy import DesignInfo, PatsyError
 
@@ -297,15 +284,16 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
         parsed = DesignInfo(names).linear_constraint(constraints)
     # IndexError for an empty text.
     except (PatsyError, ValueError, IndexError):
+        words = re.findall(r"[^\W\d][\w.\[\]:]*", constraints)
+        hints = (did_you_mean(word, names) for word in words if word not in names)
+        hint = next(filter(None, hints), "")
         raise ArgumentError(
-            f"constraints={shorten(repr(constraints))} cannot be read"
-            f"{_suggestion(constraints, names)}; "
+            f"constraints={shorten(repr(constraints))} cannot be read{hint}; "
             f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
             f"or one term: {shorten(', '.join(terms.factors), 120)}"
         ) from None
-    return np.asarray(parsed.coefs, float), np.asarray(parsed.constants, float)[
-        :, 0
-    ] + 0.0  # For -0
+    values = np.asarray(parsed.constants, float)[:, 0] + 0.0  # For -0
+    return np.asarray(parsed.coefs, float), values
 
 
 def _numbers(constraints: object) -> tuple[Floats, Floats]:
@@ -343,15 +331,11 @@ class Terms:
     @cached_property
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The coefficients of each term by its name."""
-        return {
-            term: tuple(
-                name
-                for block in self.design.blocks
-                if block.term == factors
-                for name in block.names
-            )
-            for term, factors in self.factors.items()
-        }
+        columns: dict[str, tuple[str, ...]] = {}
+        for block in self.design.blocks:
+            term = ":".join(block.term)
+            columns[term] = (*columns.get(term, ()), *block.names)
+        return columns
 
     def matrix(self, *terms: str) -> Floats:
         """Return selectors of terms' coefficients, one a row, shape (selected, coefficients)."""
@@ -374,11 +358,9 @@ class Terms:
         for term, factors in self.factors.items():
             if text == term or parts == sorted(factors):
                 return term
-        matches = [
-            term
-            for term, factors in self.factors.items()
-            if len(factors) == 1 and tuple(map(quote, variables_in(factors[0]))) == (text.strip(),)
-        ]
+        single = {term: factors[0] for term, factors in self.factors.items() if len(factors) == 1}
+        named = {term: [*map(quote, variables_in(code))] for term, code in single.items()}
+        matches = [term for term, variables in named.items() if variables == [text.strip()]]
         if len(matches) > 1:
             raise ArgumentError(
                 f"{shorten(text)!r} is in several terms: write one of {shorten(str(matches), 120)}"

@@ -142,8 +142,7 @@ class FDRResult(Result):
 
     def _estimates(self) -> EstimateTable:
         table = self.discoveries.tidy().set_index("hypothesis")
-        names = table.index
-        further = {"p_adjusted": table["p_adjusted"], "rejected": table["rejected"]}
+        names, further = table.index, dict(table[["p_adjusted", "rejected"]])
         estimates = table_of_estimates(
             self,
             names,
@@ -172,14 +171,9 @@ class FDRResult(Result):
         return correlations(self.release)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "nhypotheses": self.hypotheses,
-            "nlooked": len(self.names),
-            "nrejected": len(self.rejected),
-            "q": self.q,
-            "method": self.discoveries.method,
-        }
+        sizes = {"nobs": self.nobs, "nhypotheses": self.hypotheses, "nlooked": len(self.names)}
+        rule = {"q": self.q, "method": self.discoveries.method}
+        return {**sizes, "nrejected": len(self.rejected), **rule}
 
     @property
     def _size(self) -> str:
@@ -237,14 +231,8 @@ class Discoveries(Printed):
             values = mirrored(self.p_values)
         else:
             values = adjusted(self.p_values, self.hypotheses, self.method)
-        table = pd.DataFrame(
-            {
-                "hypothesis": self.names,
-                "p_value": self.p_values,
-                "p_adjusted": values,
-                "rejected": values <= self.q,
-            }
-        )
+        columns = {"hypothesis": self.names, "p_value": self.p_values, "p_adjusted": values}
+        table = pd.DataFrame({**columns, "rejected": values <= self.q})
         return table.sort_values("p_value", kind="stable", ignore_index=True)
 
     @documented
@@ -422,11 +410,9 @@ class SelectResult(OneTable):
             sds = np.full(len(release.values), release.noise_sd)
             return Valued(release.values, sds, sds**2)
         correlations, factor = self._correlations, self._factor
-        sds, variances = (
-            correlations.sd(release.noise_sd),
-            correlations.own_variance(release.noise_sd),
-        )
-        return Valued(factor * correlations.values, factor * sds, factor**2 * variances)
+        sds = factor * correlations.sd(release.noise_sd)
+        variances = factor**2 * correlations.own_variance(release.noise_sd)
+        return Valued(factor * correlations.values, sds, variances)
 
     @cached_property
     def _correlations(self) -> Correlations:
@@ -434,13 +420,10 @@ class SelectResult(OneTable):
         assert release.values is not None
         assert release.scatters is not None
         assert release.response is not None
+        scales, sd = (release.scatters, release.response), release.noise_sd
         if release.slopes is not None:
-            return gains(
-                release.values, release.scatters, release.response, release.slopes, release.noise_sd
-            )
-        return associated_correlations(
-            release.values, release.scatters, release.response, release.noise_sd
-        )
+            return gains(release.values, *scales, release.slopes, sd)
+        return associated_correlations(release.values, *scales, sd)
 
     def cumulative(self) -> pd.DataFrame:
         """Return R² of the released fit, column by column, and the sd of the noise in it.

@@ -15,7 +15,7 @@ from dpmodels.formula.parse import quote
 from dpmodels.labels import plain
 from dpmodels.privacy import Adjacency
 from dpmodels.results.call import INTERCEPT
-from dpmodels.typing import Dataset, Floats
+from dpmodels.typing import Dataset, Floats, TableColumns
 from dpmodels.variables import Variable
 
 if TYPE_CHECKING:
@@ -187,21 +187,13 @@ def count_table(
     proportion = counts / number
     effect = result._source.release.adjacency.design_effect
     effect = _floats(_available(result, "_sampling_effect", effect))
-    table = table_of_estimates(
-        result,
-        index,
-        further={**further, "proportion": proportion},
-        labels=labels,
-        unit=counted_as(result._source.release.adjacency),
-        estimate=counts,
-        noise_sd=noise_sd,
-        std_error=np.sqrt(_floats(noise_sd) ** 2 + effect * counts * (1 - proportion)),
-    )
-    return replace(
-        table,
-        total=lambda level: result.conf_int(level) * number,
-        further_intervals={"proportion": result.conf_int},
-    )
+    variance = _floats(noise_sd) ** 2 + effect * counts * (1 - proportion)
+    numbers = {"estimate": counts, "noise_sd": noise_sd, "std_error": np.sqrt(variance)}
+    words: TableColumns = {"unit": counted_as(result._source.release.adjacency), "labels": labels}
+    words["further"] = {**further, "proportion": proportion}
+    table = table_of_estimates(result, index, **words, **numbers)
+    intervals = {"proportion": result.conf_int}
+    return replace(table, total=lambda x: result.conf_int(x) * number, further_intervals=intervals)
 
 
 def joined_ends(tables: Sequence[EstimateTable], kind: str) -> Ends:
@@ -330,13 +322,10 @@ def labelled(table: pd.DataFrame, codebook: Codebook, **names: Iterable[str]) ->
     A keyword names the column and gives the variable of each row, as formulas name it; a column of
     a category gets the label of the category, an expression none.
     """
-    label_of = {
-        quote(name): variable.label for name, variable in codebook.items() if variable.label
-    }
-    if not label_of:
+    label_of = {quote(name): variable.label for name, variable in codebook.items()}
+    if not any(label_of.values()):
         return table
-    columns = {
-        column: [label_of.get(code) or label_of.get(code.partition("[")[0], "") for code in codes]
-        for column, codes in names.items()
-    }
-    return table.assign(**columns)
+    for column, codes in names.items():
+        labels = [label_of.get(code) or label_of.get(code.partition("[")[0], "") for code in codes]
+        table = table.assign(**{column: labels})
+    return table

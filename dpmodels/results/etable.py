@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -24,10 +25,9 @@ from dpmodels.results.cca import CCAResult
 from dpmodels.results.components import root_sd
 from dpmodels.results.cov import CovResult
 from dpmodels.results.estimate_table import legend
-from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, stats_of
+from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, one_column, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult, SubspaceResult
-from dpmodels.typing import Floats
 from dpmodels.variables import Boolean, Categorical, Variable
 
 if TYPE_CHECKING:
@@ -118,9 +118,7 @@ def _declarations(columns: Sequence[Column]) -> list[str]:
         + "."
         for name, declarations in models.items()
         # A number of two values may be declared as a category: not a difference.
-        if len({declaration.partition(" ")[0] for declaration in declarations})
-        == 1
-        < len(declarations)
+        if len({text.partition(" ")[0] for text in declarations}) == 1 < len(declarations)
     ]
 
 
@@ -213,13 +211,9 @@ class ETable(Printed):
             ]
             cells = column.cells.iloc[[at for *_, at in entries]]
             numbers = cells[list(NUMBERS)].reset_index(drop=True)
-            labels = {
-                "model": column.model,
-                "response": column.response,
-                "component": column.component,
-                "part": [part for part, *_ in entries],
-                "term": [name for _, name, _ in entries],
-            }
+            labels = {name: getattr(column, name) for name in ("model", "response", "component")}
+            labels |= {"part": [part for part, *_ in entries]}
+            labels |= {"term": [name for _, name, _ in entries]}
             is_identified = (cells["open"] == "").to_numpy()
             frames.append(pd.DataFrame(labels).join(numbers).assign(identified=is_identified))
         return pd.concat(frames, ignore_index=True)
@@ -281,10 +275,8 @@ class ETable(Printed):
         report = lay_out(self)
         if self.look.words is not None:
             return report
-        books = [legend(fit.call.codebook) for fit in self.models]
-        return replace(
-            report, legend=tuple(dict.fromkeys(entry for book in books for entry in book))
-        )
+        entries = chain(*(legend(fit.call.codebook) for fit in self.models))
+        return replace(report, legend=tuple(dict.fromkeys(entries)))
 
     def _reading(self) -> str:
         models: dict[str, dict[str, None]] = {}
@@ -316,11 +308,9 @@ def great_table(report: Report) -> GT:
         else:
             lines.append((part, plain(row.label), *map(plain, row.cells)))
     names = [f"column {at}" for at in range(len(section.columns))]
-    table = GT(
-        pd.DataFrame(lines, columns=["part", "row", *names]),
-        rowname_col="row",
-        groupname_col="part",
-    ).cols_label(dict(zip(names, map(plain, section.columns), strict=True)))
+    frame = pd.DataFrame(lines, columns=["part", "row", *names])
+    table = GT(frame, rowname_col="row", groupname_col="part")
+    table = table.cols_label(dict(zip(names, map(plain, section.columns), strict=True)))
     start = 0
     for text, columns in section.spans(range(len(names))):
         spanned = names[start : start + columns]
@@ -358,35 +348,14 @@ def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
     note = f"not shown: {', '.join(hidden + remainder)}" if hidden or remainder else ""
     if hidden:
         note += ", some of them lost in noise" if remainder else ", lost in noise"
-    return tuple(
-        Column(
-            fit,
-            "PCA",
-            "",
-            LOADINGS,
-            _loadings(fit, table[:, j], noise[j], spread[j], identified=bool(readable[j])),
-            {
-                **stats,
-                "std_dev": (fit.sdev.to_numpy()[j], sds[j]),
-                "percent": (float(np.clip(shares[j], 0, 1)), share_sds[j]),
-            },
-            component=names[j],
-            note=note,
-        )
-        for j in positions
-    )
-
-
-def _loadings(
-    fit: Result, values: Floats, noise: float, spread: float, *, identified: bool
-) -> pd.DataFrame:
-    names = fit.call.names
-    numbers = {
-        "estimate": values,
-        "noise_sd": np.full(len(names), noise),
-        "spread": np.full(len(names), spread),
-    }
-    return cells_of(names, numbers, identified, LOST)
+    columns = []
+    for j in positions:
+        numbers = {"estimate": table[:, j], "noise_sd": noise[j], "spread": spread[j]}
+        cells = cells_of(fit.call.names, numbers, readable[j], LOST)
+        percent = (float(np.clip(shares[j], 0, 1)), share_sds[j])
+        of_component = {**stats, "std_dev": (fit.sdev.to_numpy()[j], sds[j]), "percent": percent}
+        columns.append(Column(fit, "PCA", "", LOADINGS, cells, of_component, names[j], note=note))
+    return tuple(columns)
 
 
 def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
@@ -403,19 +372,12 @@ def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
         notes.append(f"the guarantee holds {caveat}")
     if fit.lost:
         notes.append("theory expects this budget to lose the directions")
-    return tuple(
-        Column(
-            fit,
-            "subspace",
-            "",
-            LOADINGS,
-            _loadings(fit, table[:, j], np.nan, np.nan, identified=not fit.lost),
-            stats_of(fit),
-            component=name,
-            note="; ".join(notes),
-        )
-        for j, name in enumerate(names)
-    )
+    columns = list[Column]()
+    for name, loadings in zip(names, table.T, strict=False):
+        cells = cells_of(fit.call.names, {"estimate": loadings}, not fit.lost, LOST)
+        note = "; ".join(notes)
+        columns += one_column(fit, "subspace", "", LOADINGS, cells, component=name, note=note)
+    return tuple(columns)
 
 
 @columns_of.register
@@ -429,30 +391,19 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
     values, noise = fit.cor.to_numpy(), fit.cor_noise_sd.to_numpy().copy()
     np.fill_diagonal(noise, np.nan)
     note = f"correlations of {fit.weak_variables} are understated" if fit.weak_variables else ""
-    return tuple(
-        Column(
-            fit,
-            "correlation",
-            "",
-            "Correlations",
-            cells_of(names[j:], {"estimate": values[j:, j], "noise_sd": noise[j:, j]}),
-            stats_of(fit, nobs=_count_sd(fit)),
-            component=name,
-            note=note,
-        )
-        for j, name in enumerate(names)
-    )
+    columns, stats = [], stats_of(fit, nobs=_count_sd(fit))
+    for j, name in enumerate(names):
+        cells = cells_of(names[j:], {"estimate": values[j:, j], "noise_sd": noise[j:, j]})
+        kind = ("correlation", "", "Correlations")
+        columns.append(Column(fit, *kind, cells, stats, name, note=note))
+    return tuple(columns)
 
 
 @columns_of.register
 def _canonical(fit: CCAResult, level: float) -> tuple[Column, ...]:
     interval, identified = fit.noise_int(level), fit.readable.to_numpy()
-    numbers = {
-        "estimate": fit.cor.to_numpy(),
-        "noise_sd": fit.cor_noise_sd.to_numpy(),
-        "noise_low": interval["lower"].to_numpy(),
-        "noise_high": interval["upper"].to_numpy(),
-    }
+    numbers = {"estimate": fit.cor.to_numpy(), "noise_sd": fit.cor_noise_sd.to_numpy()}
+    numbers |= dict(zip(("noise_low", "noise_high"), interval.to_numpy().T, strict=True))
     cells = cells_of(fit.names, numbers, identified, LOST)
     stats = stats_of(fit, nobs=_count_sd(fit))
     return (Column(fit, "CCA", "", "Canonical correlations", cells, stats),)

@@ -94,12 +94,12 @@ def cells_of(
     """Return numbers by row, and the reason where they are not identified."""
     index = pd.Index(np.array(names, dtype=object), name="term")
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in numbers.items()}
-    table = pd.DataFrame(arrays, index=index).reindex(columns=[*NUMBERS, "spread"])
+    columns = {name: np.broadcast_to(values, len(names)) for name, values in arrays.items()}
+    table = pd.DataFrame(columns, index=index).reindex(columns=[*NUMBERS, "spread"])
     errors = table["std_error"].where(np.isfinite(table["std_error"]), table["noise_sd"])
     table["spread"] = table["spread"].fillna(errors)
-    is_identified = np.broadcast_to(np.asarray(identified, dtype=bool), len(table)) & np.isfinite(
-        table["estimate"].to_numpy()
-    )
+    has_estimate = np.isfinite(table["estimate"].to_numpy())
+    is_identified = has_estimate & np.asarray(identified, dtype=bool)
     table.loc[~is_identified] = np.nan
     return table.assign(open=np.where(is_identified, "", why))
 
@@ -108,16 +108,15 @@ def stats_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
     """Return the columns of glance() besides the release, with noise sds where known."""
     line = result.glance().iloc[0].to_dict()
     of_release = release_row(result.release)
+    sds = {"nobs": 0.0 if result.release.rows is not None else math.nan, **sds}
     stats = {str(name): value for name, value in line.items() if name not in of_release}
-    public = 0.0 if result.release.rows is not None else math.nan
-    return {
-        name: (stats[name], sds.get(name, public if name == "nobs" else math.nan)) for name in stats
-    }
+    return {name: (value, sds.get(name, math.nan)) for name, value in stats.items()}
 
 
-def _one_column(
+def one_column(
     fit: Result, kind: str, response: str, part: str, cells: pd.DataFrame, **facts: Any
 ) -> tuple[Column, ...]:
+    """Return a column with the statistics of the whole result."""
     return (Column(fit, kind, response, part, cells, stats_of(fit), **facts),)
 
 
@@ -151,18 +150,16 @@ def _bought(release: object) -> bool:
 @columns_of.register
 def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
     kind, link = LINKED[fit.call.family]
-    table, note = fit.tidy(), ""
-    identified, digits = fit.identified.to_numpy(), 3
-    if identified.any() or isinstance(fit.release, CountsRelease):
-        numbers, note = _numbers(fit, level), fit.why_not
-    else:
-        numbers, note = _as_released(fit, table), fit.why_not
+    table, identified, digits = fit.tidy(), fit.identified.to_numpy(), 3
+    numbers, note = _numbers(fit, level), fit.why_not
+    if not identified.any() and not isinstance(fit.release, CountsRelease):
+        numbers = _as_released(fit, table)
         if not _bought(fit.release):
             identified, digits = np.ones_like(identified), 1
             note = f"as released, shrunk by a ridge, without standard errors: {note}"
     cells = cells_of(list(table["term"]), numbers, identified)
     facts = {"link": link, "digits": digits, "note": note}
-    return _one_column(fit, kind, _modelled(fit.call), COEFFICIENTS, cells, **facts)
+    return one_column(fit, kind, _modelled(fit.call), COEFFICIENTS, cells, **facts)
 
 
 @columns_of.register
@@ -176,23 +173,15 @@ def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     response = LEVEL.sub(r"\g<factor>", fit.call.response)
     of_levels = f"levels of {response} against {reference}"
     note = f"{of_levels}; {note}" if note else of_levels
-    columns = []
+    facts = {"link": "relative risk ratios", "digits": 3 if has_errors else 1, "note": note}
+    columns = list[Column]()
     for outcome in outcomes:
         in_level = (table["y_level"] == outcome).to_numpy()
         level_numbers = {name: np.asarray(values)[in_level] for name, values in numbers.items()}
-        columns.append(
-            Column(
-                fit,
-                "multinomial logit",
-                f"{outcome} against {reference}",
-                COEFFICIENTS,
-                cells_of(list(fit.call.names), level_numbers, identified[in_level]),
-                stats_of(fit),
-                component=outcome,
-                link="relative risk ratios",
-                digits=3 if has_errors else 1,
-                note=note,
-            )
+        cells = cells_of(list(fit.call.names), level_numbers, identified[in_level])
+        modelled = f"{outcome} against {reference}"
+        columns += one_column(
+            fit, "multinomial logit", modelled, COEFFICIENTS, cells, component=outcome, **facts
         )
     return tuple(columns)
 
@@ -217,7 +206,7 @@ def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
     cells = cells_of(list(table["term"]), _as_released(fit, table))
     note = "coefficients of a classifier, shrunk towards 0 by a ridge; they have no standard errors"
     response = _modelled(fit.call)
-    return _one_column(fit, "SVM", response, COEFFICIENTS, cells, digits=1, note=note)
+    return one_column(fit, "SVM", response, COEFFICIENTS, cells, digits=1, note=note)
 
 
 @columns_of.register
@@ -225,7 +214,7 @@ def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
     cells = cells_of(list(table["term"]), _numbers(fit, level), np.isfinite(fit.bse))
     kind, response = "logit of answers", _modelled(fit.call)
-    return _one_column(fit, kind, response, COEFFICIENTS, cells, link="odds ratios")
+    return one_column(fit, kind, response, COEFFICIENTS, cells, link="odds ratios")
 
 
 @columns_of.register
@@ -236,25 +225,23 @@ def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     cells = cells_of(labels, _numbers(fit, level), why=LOST)
     form = "date" if facts.date and kind == "mean" else "number"
     part = f"Groups: {by}" if by else "Groups"
-    return _one_column(fit, kind, facts.measured, part, cells, form=form)
+    return one_column(fit, kind, facts.measured, part, cells, form=form)
 
 
 @columns_of.register
 def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
     cells = cells_of([fit.term], _numbers(fit, level), why=LOST)
     part = f"Differences: {fit._facts.factors[0]}" if fit._facts.factors else "Groups"
-    return _one_column(fit, "t-test", fit._facts.measured, part, cells)
+    return one_column(fit, "t-test", fit._facts.measured, part, cells)
 
 
 @columns_of.register
 def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     facts, table = fit._facts, fit.tidy()
     percentages = [f"{100 * prob:g}%" for prob in fit.probs]
-    rows = (
-        [f"{label}, {percent}" for label in facts.labels for percent in percentages]
-        if facts.factors
-        else percentages
-    )
+    rows = percentages
+    if facts.factors:
+        rows = [f"{label}, {percent}" for label in facts.labels for percent in percentages]
     numbers = {"estimate": table["estimate"]}
     spread = np.abs(table["estimate"]) / 10
     if fit.level is not None:
@@ -265,7 +252,7 @@ def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     form = "date" if facts.date else "number" if facts.step is None else "step"
     part = f"Quantiles: {', '.join(facts.factors)}" if facts.factors else "Quantiles"
     note = 'quantiles have intervals instead of standard errors: statistic="conf_int"'
-    return _one_column(fit, "quantile", facts.measured, part, cells, form=form, note=note)
+    return one_column(fit, "quantile", facts.measured, part, cells, form=form, note=note)
 
 
 @columns_of.register
@@ -273,7 +260,7 @@ def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
     cells = cells_of(fit._facts.labels, _numbers(fit, level), why=LOST)
     factors = fit._facts.factors
     part = f"Levels: {', '.join(factors)}"
-    return _one_column(fit, "share", " + ".join(factors), part, cells)
+    return one_column(fit, "share", " + ".join(factors), part, cells)
 
 
 # Rows of the table: merged in order of appearance, chosen by pattern, and labelled.
@@ -319,11 +306,8 @@ def chosen(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> li
 
     ArgumentError where a pattern is not a regular expression or matches no name.
     """
-    selected = list(names)
-    if keep:
-        selected = list(
-            dict.fromkeys(name for pattern in keep for name in _met("keep", pattern, names))
-        )
+    matches = (name for pattern in keep for name in _met("keep", pattern, names))
+    selected = list(dict.fromkeys(matches)) if keep else list(names)
     dropped = {name for pattern in drop for name in _met("drop", pattern, names)}
     remaining = [name for name in selected if name not in dropped]
     if not remaining:
@@ -357,11 +341,9 @@ def worded(term: str, words: Mapping[str, str]) -> str:
     >>> worded("age:sex[F]", labels), worded("log(age)", labels), worded("agent", labels)
     ('Age × Sex: F', 'log(Age)', 'agent')
     """
-    return (
-        words[term]
-        if term in words
-        else TIMES.join(_word(factor, words) for factor in factors(term))
-    )
+    if term in words:
+        return words[term]
+    return TIMES.join(_word(factor, words) for factor in factors(term))
 
 
 def _word(factor: str, words: Mapping[str, str]) -> str:

@@ -184,16 +184,12 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
 
         From the bought curvature and its noise, or the public number of rows; nan without either.
         """
-        n_public = self.release.rows
-        max_curvature = (
-            n_public / 4 if n_public is not None and self.call.family == "binomial" else None
-        )
-        root = least_noise(self.release, max_curvature)
-        if root is None:
-            return self._labelled(np.full(len(self.call.names), np.nan), "noise_least")
-        return self._labelled(
-            np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1), "noise_least"
-        )
+        n_public, sds = self.release.rows, np.full(len(self.call.names), np.nan)
+        is_bounded = n_public is not None and self.call.family == "binomial"
+        root = least_noise(self.release, (n_public or 0) / 4 if is_bounded else None)
+        if root is not None:
+            sds = np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1)
+        return self._labelled(sds, "noise_least")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -221,12 +217,8 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
         return self._ratios(level)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "nterms": len(self.call.names),
-            "family": self.call.family,
-            "ridge": self.release.ridge,
-        }
+        sizes = {"nobs": self.nobs, "nterms": len(self.call.names), "family": self.call.family}
+        return {**sizes, "ridge": self.release.ridge}
 
     def plot(
         self,
@@ -354,9 +346,15 @@ class CoefficientsFit:
         """
         bought, is_term = self.release.curvature, np.array([x != INTERCEPT for x in self.names])
         assert bought is not None
-        places = self._places_of_terms(np.ix_(is_term, is_term))
-        if places is None:
+        # Unit vectors of the ball along which each term alone lies.
+        try:
+            places = np.linalg.inv(self.matrix[np.ix_(is_term, is_term)])
+        except np.linalg.LinAlgError:
             return False
+        lengths = np.linalg.norm(places, axis=0)
+        if not np.isfinite(lengths).all() or not lengths.all():
+            return False
+        places = places / lengths
         curvature, spreads = bought.bread[np.ix_(is_term, is_term)], np.zeros(len(is_term))
         with np.errstate(all="ignore"):
             for constant in np.flatnonzero(~is_term):
@@ -364,15 +362,6 @@ class CoefficientsFit:
                 curvature = curvature - np.outer(shared, shared) / bought.bread[constant, constant]
             spreads[is_term] = ((curvature @ places) * places).sum(axis=0)
         return not self._numbers_of(~(spreads > MIN_PULLED_SDS * bought.bread_noise.diagonal))
-
-    def _places_of_terms(self, terms: tuple[NDArray[np.intp], ...]) -> Floats | None:
-        """Return unit vectors of the ball along which each term alone lies; None if it has none."""
-        try:
-            places = np.linalg.inv(self.matrix[terms])
-        except np.linalg.LinAlgError:
-            return None
-        lengths = np.linalg.norm(places, axis=0)
-        return places / lengths if np.isfinite(lengths).all() and lengths.all() else None
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
@@ -390,13 +379,8 @@ class CoefficientsFit:
     def _numbers_of(self, marked: NDArray[np.bool_]) -> list[str]:
         """Return the names of numeric terms among marked columns of the ball."""
         by_name = zip(self.names, marked.reshape(self.call.blocks, -1).T, strict=True)
-        return [
-            name
-            for name, is_marked in by_name
-            if is_marked.any()
-            and name != INTERCEPT
-            and any("[" not in part for part in name.split(":"))
-        ]
+        names = [name for name, is_marked in by_name if is_marked.any() and name != INTERCEPT]
+        return [name for name in names if any("[" not in part for part in name.split(":"))]
 
     def ends(self, directions: Floats, level: float, *, full: bool = True) -> Floats:
         """Return intervals for the population or for these rows, shape (combinations, 2).

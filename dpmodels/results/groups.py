@@ -144,11 +144,9 @@ class GroupedResult(Result):
         return count_tables.interval_frame(self._facts, self._ends(level, population=population))
 
     def _estimates(self) -> EstimateTable:
-        facts = self._facts
-        further = {"count": self.counts, "sd": self.sd}
-        return table_of_estimates(
-            self, facts.index, further=further, labels=facts.variable, unit=self._unit
-        )
+        facts, further = self._facts, {"count": self.counts, "sd": self.sd}
+        label, unit = facts.variable, self._unit
+        return table_of_estimates(self, facts.index, further=further, labels=label, unit=unit)
 
     @property
     def _unit(self) -> str:
@@ -158,13 +156,14 @@ class GroupedResult(Result):
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the estimates by group, with both intervals."""
         facts = self._facts
+        title = axis_title(f"{self._called} of {facts.measured}", self.call.codebook)
         axes = self._draw_intervals(
             self.params,
             ax,
             level,
             caption,
             labels=facts.labels,
-            title=axis_title(f"{self._called} of {facts.measured}", self.call.codebook),
+            title=title,
             at=None,
             lost="too few rows",
             across=" / ".join(facts.factors),
@@ -418,17 +417,12 @@ def pairs_of_means(
     for pair in pairs:
         contrast = difference(moments, pair=pair)
         error = float(np.hypot(contrast.noise_sd, contrast.sampling_sd))
-        ends = (
-            contrast.interval(pair_level, population=True) if contrast.known else (np.nan, np.nan)
-        )
+        ends = np.full(2, np.nan)
+        if contrast.known:
+            ends = np.array(contrast.interval(pair_level, population=True))
         name = f"{labels[pair[0]]} - {labels[pair[1]]}"
-        numbers = (
-            width * contrast.estimate,
-            width * error,
-            contrast.estimate / error,
-            contrast.pvalue,
-        )
-        rows.append((name, *numbers, width * ends[0], width * ends[1]))
+        tests = (contrast.estimate / error, contrast.pvalue)
+        rows.append((name, width * contrast.estimate, width * error, *tests, *(width * ends)))
     columns = ["contrast", "estimate", "std_error", "statistic", "p_value"]
     table = pd.DataFrame(rows, columns=[*columns, "conf_low", "conf_high"])
     table.loc[table["estimate"].isna(), "std_error"] = np.nan
@@ -438,14 +432,8 @@ def pairs_of_means(
 def one_spec(moments: GroupMoments, facts: TableCall) -> tuple[pd.DataFrame, str, str]:
     """Return the test of equal means as one row, its statistic, and the reason if missing."""
     test = equal_means(moments)
-    line = {
-        "term": ":".join(facts.factors),
-        "statistic": test.statistic,
-        "df": test.df,
-        "df_resid": test.df_resid,
-        "p_value": test.pvalue,
-        "ngroups": test.groups,
-    }
+    line = {"term": ":".join(facts.factors), "statistic": test.statistic, "df": test.df}
+    line |= {"df_resid": test.df_resid, "p_value": test.pvalue, "ngroups": test.groups}
     return pd.DataFrame([line]), "t" if test.groups == 2 else "F", test.reason
 
 
@@ -548,13 +536,14 @@ class TTestResult(Tested):
         Parameters are those of :meth:`MeanResult.plot`; ``means.plot()`` draws the means.
         """
         named = "Difference in means" if self._facts.factors else "Mean"
+        title = axis_title(f"{named} of {self._facts.measured}", self.call.codebook)
         return self._draw_intervals(
             [self.params],
             ax,
             level,
             caption,
             labels=[self.term],
-            title=axis_title(f"{named} of {self._facts.measured}", self.call.codebook),
+            title=title,
             at=self.mu,
             lost="too few rows",
             across=" / ".join(self._facts.factors),

@@ -21,7 +21,7 @@ from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, checked_level
 from dpmodels.results.bins import Bins, OrderedGroup, Ranges
 from dpmodels.results.count_tables import Binned, by_group, place_of
-from dpmodels.results.estimate_table import EstimateTable, axis_title, count_table
+from dpmodels.results.estimate_table import EstimateTable, axis_title, count_table, counted_as
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Axes, DataArray, Floats
 from dpmodels.verbs import documented
@@ -123,20 +123,12 @@ class HistResult(Binned):
     def _estimates(self) -> EstimateTable:
         n_groups, facts = self._shape[0], self._facts
         low, high = self.bins.ends
-        further = {
-            "low": np.tile(low, n_groups),
-            "high": np.tile(high, n_groups),
-            "released": self.ordered.cells.ravel(),
-            "density": self._density.ravel(),
-        }
-        return count_table(
-            self,
-            facts.index.set_names([*facts.factors[:-1], "bin"]),
-            self.ordered.whole[:-1],
-            noise_sd=np.nan if self.ordered.unlawful else np.tile(self.noise_sd, n_groups),
-            further=further,
-            labels=facts.variable,
-        )
+        further = {"low": np.tile(low, n_groups), "high": np.tile(high, n_groups)}
+        further |= {"released": self.ordered.cells.ravel(), "density": self._density.ravel()}
+        sd = np.nan if self.ordered.unlawful else np.tile(self.noise_sd, n_groups)
+        index = facts.index.set_names([*facts.factors[:-1], "bin"])
+        counts, label = self.ordered.whole[:-1], facts.variable
+        return count_table(self, index, counts, noise_sd=sd, further=further, labels=label)
 
     @documented
     def between(
@@ -189,10 +181,8 @@ class HistResult(Binned):
         """
         checked_level(level)
         ranges = self.bins.ranges(lo, hi)
-        low, high = self.bins.written(ranges)
-        return self._by_group(
-            group, lambda counts: {"low": low, "high": high, **counts.ranges(ranges, level)}
-        )
+        ends = dict(zip(("low", "high"), self.bins.written(ranges), strict=True))
+        return self._by_group(group, lambda counts: {**ends, **counts.ranges(ranges, level)})
 
     def cdf(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
         """Return the distribution function at the upper ends of the bins, with its bands.
@@ -295,7 +285,7 @@ class HistResult(Binned):
         axes = hist(
             *(self.bins.at(np.append(runs.start, runs.stop[-1])), sums["count"], bars),
             self._named(group),
-            counted="persons" if self.release.adjacency.counts_persons else "rows",
+            counted=counted_as(self.release.adjacency),
             **self._picture(ax, caption),
         )
         return self._dated(axes)

@@ -282,9 +282,8 @@ class LMResult(CoefficientModel):
     @property
     def slopes_test(self) -> tuple[float, float, float]:
         """χ², degrees of freedom and p-value of all identified slopes being 0."""
-        return self.linear.slopes_test(
-            [at for at in self._shown if self.linear.names[at] != INTERCEPT]
-        )
+        slopes = [at for at in self._shown if self.linear.names[at] != INTERCEPT]
+        return self.linear.slopes_test(slopes)
 
     @property
     def strength(self) -> float:
@@ -344,9 +343,8 @@ class LMResult(CoefficientModel):
         if math.isnan(value):
             return table
         spread = normal_width(table["mean_se"].to_numpy() ** 2 + value, sd, level)
-        return table.assign(
-            obs_ci_lower=table["mean"] - spread, obs_ci_upper=table["mean"] + spread
-        )
+        mean = table["mean"]
+        return table.assign(obs_ci_lower=mean - spread, obs_ci_upper=mean + spread)
 
     @property
     def _link(self) -> Link:

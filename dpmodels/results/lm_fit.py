@@ -101,10 +101,9 @@ class LinearFit:
 
     def _as_written(self, matrix: Floats) -> Floats:
         """Bring coefficients of columns with centred products to those of the formula's."""
-        products = self.products
-        return (
-            matrix if products is None else products.of_coefficients(self.model.intercept) @ matrix
-        )
+        if self.products is None:
+            return matrix
+        return self.products.of_coefficients(self.model.intercept) @ matrix
 
     @cached_property
     def products(self) -> ProductMap | None:
@@ -125,11 +124,9 @@ class LinearFit:
     def _even(self) -> Floats:
         """What scaled columns are multiplied by in the equations."""
         ball = self.release.ball
-        return (
-            np.eye(len(self.call.names))
-            if ball is None or ball.axes is None
-            else normal_equations.even(ball.axes)
-        )
+        if ball is None or ball.axes is None:
+            return np.eye(len(self.call.names))
+        return normal_equations.even(ball.axes)
 
     @property
     def unit(self) -> float:
@@ -260,14 +257,11 @@ class LinearFit:
         It contains the noise interval, and is infinite where that is.
         """
         if ("full", level) not in self._interval_cache:
-            noise_interval = self.noise_ends(level)
-            is_finite = np.isfinite(noise_interval).all(axis=1)
-            ends = noise_interval.copy()
-            full_interval = self.about_population.intervals(
-                np.eye(len(noise_interval))[is_finite], level
-            )
-            ends[is_finite, 0] = np.minimum(full_interval[:, 0], noise_interval[is_finite, 0])
-            ends[is_finite, 1] = np.maximum(full_interval[:, 1], noise_interval[is_finite, 1])
+            ends = self.noise_ends(level).copy()
+            is_finite = np.isfinite(ends).all(axis=1)
+            low, high = self.about_population.intervals(np.eye(len(ends))[is_finite], level).T
+            ends[is_finite, 0] = np.minimum(low, ends[is_finite, 0])
+            ends[is_finite, 1] = np.maximum(high, ends[is_finite, 1])
             self._interval_cache["full", level] = ends
         return self._interval_cache["full", level]
 
@@ -295,15 +289,6 @@ class LinearFit:
         statistic = max(self.about_population.distance(conditions, np.zeros(n_slopes)), 0.0)
         return statistic, float(n_slopes), float(chdtrc(n_slopes, statistic))
 
-    @property
-    def _heaviest(self) -> float:
-        """The largest declared weight: rows are weighted by fractions of it."""
-        if self.model.weights is None:
-            return 1.0
-        declared = self.call.codebook[self.model.weights]
-        assert isinstance(declared, Numeric)
-        return float(declared.upper)
-
     @cached_property
     def scale(self) -> tuple[float, float]:
         """Variance of the residuals of weight 1 in the response's squared units, and its noise.
@@ -311,7 +296,10 @@ class LinearFit:
         Without bias: below 0 where noise makes it so.
         """
         freedom = max(self.weight, 1.0) if self.model.sampled else self.freedom
-        unit = self.unit**2 * self._heaviest / freedom
+        # Rows are weighted by fractions of the largest declared weight.
+        weights = self.model.weights and self.call.codebook[self.model.weights]
+        heaviest = float(weights.upper) if isinstance(weights, Numeric) else 1.0
+        unit = self.unit**2 * heaviest / freedom
         value, sd = self.equations.shown.squares_left(self.theta)
         return value * unit, sd * unit
 
@@ -329,10 +317,8 @@ class LinearFit:
         if self.model.intercept:
             response[0] -= (equations.moments[0] @ response) / max(equations.moments[0, 0], 1.0)
         residual_form, form = np.outer(g, g), np.outer(response, response)
-        total, rest = (
-            float((equations.moments * form).sum()),
-            self.equations.shown.squares_left(self.theta)[0],
-        )
+        total = float((equations.moments * form).sum())
+        rest = equations.shown.squares_left(self.theta)[0]
         # What the line that was released first adds along directions that noise hides.
         hidden = 0.0
         if equations.hidden is not None:
@@ -402,9 +388,8 @@ class ParametersLaw:
             return np.where(self.identifies(directions), sds, math.inf)
         low, high = self.intervals(directions, 0.95).T
         is_finite = np.isfinite(low)
-        return np.where(
-            is_finite, (high - np.where(is_finite, low, 0.0)) / 2 / ndtri(0.975), math.inf
-        )
+        widths = high - np.where(is_finite, low, 0.0)
+        return np.where(is_finite, widths / 2 / ndtri(0.975), math.inf)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
         """Return how far ``conditions · params = values`` is from the data, to compare with χ²."""
@@ -436,8 +421,7 @@ def layout(call: MomentsCall, weights: str | None) -> Layout | None:
     functions = np.empty((len(pattern.factor),) * 2, dtype=np.int_)
     functions[left, right] = functions[right, left] = pattern.products(left, right)
     unit = np.concatenate([[1.0], call.divisor])
-    identities = Identities(
-        functions, pattern.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
-    )
+    origin = np.concatenate([[0.0], call.origin / call.divisor])
+    identities = Identities(functions, pattern.factor / unit, origin)
     low, high = (np.concatenate([[1.0], end]) for end in call.box)
     return Layout(identities, pattern.levels, pattern.numbers, pattern.sizes, (low, high))

@@ -31,7 +31,7 @@ from dpmodels.released import MarginsRelease
 from dpmodels.results.base import Tabulated, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import interval_frame, require_factors, shares_within
-from dpmodels.results.estimate_table import EstimateTable, count_table
+from dpmodels.results.estimate_table import EstimateTable, count_table, counted_as
 from dpmodels.typing import Array, Axes, DataArray, Floats, Integers
 from dpmodels.verbs import documented
 
@@ -115,18 +115,18 @@ class ReleasedMargins:
 
     def whole(self, term: Term) -> Integers:
         """Return a margin's whole counts: not negative, and consistent where possible."""
-        if term not in self._whole_tables:
-            self._whole_tables[term] = self._whole(term)
-        return self._whole_tables[term]
-
-    def _whole(self, term: Term) -> Integers:
+        if term in self._whole_tables:
+            return self._whole_tables[term]
         unbiased = self.unbiased(term)
         total = max(float(np.rint(self._parts[()])), 0.0)
         if len(term) < 2 or unbiased.size > MOST_CELLS or total > MOST_ROWS:
-            return whole(unbiased.ravel(), total).reshape(unbiased.shape)
-        lines, columns = self.whole(term[:-1]), self.whole(term[-1:])
-        table = unbiased.reshape(-1, unbiased.shape[-1])
-        return agreeing(table, lines.ravel(), columns).reshape(unbiased.shape)
+            counts = whole(unbiased.ravel(), total)
+        else:
+            lines, columns = self.whole(term[:-1]), self.whole(term[-1:])
+            table = unbiased.reshape(-1, unbiased.shape[-1])
+            counts = agreeing(table, lines.ravel(), columns)
+        self._whole_tables[term] = counts.reshape(unbiased.shape)
+        return self._whole_tables[term]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -168,11 +168,6 @@ class Margin(Tabulated):
     def _declared(self, table: Array) -> Array:
         return table[(slice(-1),) * len(self.term)]
 
-    @property
-    def _whole(self) -> Integers:
-        counts: Integers = self.fit.whole(self.term)
-        return counts
-
     @cached_property
     def _unbiased(self) -> Floats:
         values: Floats = self._declared(self.fit.unbiased(self.term))
@@ -181,7 +176,7 @@ class Margin(Tabulated):
     @property
     def counts(self) -> DataArray:
         """Consistent counts: whole, not negative; a dimension a variable."""
-        return self.facts.by_cell(self._declared(self._whole), "count")
+        return self.facts.by_cell(self._declared(self.fit.whole(self.term)), "count")
 
     @property
     def released(self) -> DataArray:
@@ -196,12 +191,12 @@ class Margin(Tabulated):
     @property
     def ncomplete(self) -> float:
         """Number of rows that are complete in this margin: the sum of `counts`."""
-        return float(self._declared(self._whole).sum())
+        return float(self._declared(self.fit.whole(self.term)).sum())
 
     @property
     def nincomplete(self) -> float:
         """Number of rows with a missing or unlisted level of one of its variables."""
-        return float(self._whole.sum()) - self.ncomplete
+        return float(self.fit.whole(self.term).sum()) - self.ncomplete
 
     @property
     def ncomplete_sd(self) -> float:
@@ -234,9 +229,8 @@ class Margin(Tabulated):
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals of the counts of these rows: privacy noise only."""
         coverage, counts = checked_level(level), self._unbiased.ravel()
-        return interval_frame(
-            self.facts, self.fit.noise.count_interval(self.term, counts, coverage)
-        )
+        ends = self.fit.noise.count_interval(self.term, counts, coverage)
+        return interval_frame(self.facts, ends)
 
     @documented
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
@@ -281,9 +275,8 @@ class Margin(Tabulated):
         effect = self.fit.effect
         strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *sizes)
         if strata.size > MOST_TESTED_CELLS:
-            return independence.not_identified(
-                len(strata) * independence.degrees(tuple(sizes)), independence.MANY
-            )
+            degrees = len(strata) * independence.degrees(tuple(sizes))
+            return independence.not_identified(degrees, independence.MANY)
         return independence.independence_within(strata, *self.drawn(axes))
 
     @property
@@ -291,13 +284,10 @@ class Margin(Tabulated):
         return self.fit
 
     def _estimates(self) -> EstimateTable:
+        facts, further = self.facts, {"released": self._unbiased.ravel()}
+        sd, label = self.noise_sd, facts.variable
         return count_table(
-            self,
-            self.facts.index,
-            self.counts,
-            noise_sd=self.noise_sd,
-            further={"released": self._unbiased.ravel()},
-            labels=self.facts.variable,
+            self, facts.index, self.counts, noise_sd=sd, further=further, labels=label
         )
 
     @documented
@@ -313,7 +303,7 @@ class Margin(Tabulated):
 
         width = self.fit.noise.width(self.term, checked_level(level))
         counts = self.counts.to_numpy().ravel()
-        unit = "persons" if self.fit.release.adjacency.counts_persons else "rows"
+        unit = counted_as(self.fit.release.adjacency)
         title = f"{unit} by {self.name}, with {level:.0%} noise intervals"
         panel = Panel(title, counts, np.full(len(counts), width))
         return one_panel(panel, self.labels, **self._picture(ax, caption))

@@ -172,9 +172,8 @@ class MarginsResult(MarginTables):
         ArgumentError, FormulaError
             If there is no such margin.
         """
-        return Margin(
-            self.source, self._inside(named_factors(self.call.codebook, self.factors, factors))
-        )
+        names = named_factors(self.call.codebook, self.factors, factors)
+        return Margin(self.source, self._inside(names))
 
     def _inside(self, factors: tuple[str, ...]) -> Term:
         """Return the positions of variables; ArgumentError if no margin has them together."""
@@ -297,13 +296,11 @@ def named_terms(
             f"formula {shorten(parsed.text)!r}: expected terms without a left side, such as "
             f"'~ {shorten('*'.join(factors[:2]))}'"
         )
-    return tuple(
-        tuple(
-            _released(as_category(compile_factor(factor, book), factor).code, factors)
-            for factor in term
-        )
+    codes = (
+        [as_category(compile_factor(factor, book), factor).code for factor in term]
         for term in parsed.predictors
     )
+    return tuple(tuple(_released(code, factors) for code in term) for term in codes)
 
 
 def named_factors(
@@ -440,19 +437,18 @@ class LogLinear(Tabulated):
     def glance(self) -> pd.DataFrame:
         """Return one row: deviance, and the test of the fit that counts the noise."""
         model = self.model
-        row = {"deviance": model.deviance, "df": model.df}
-        return pd.DataFrame([{**row, "statistic": model.statistic, "p_value": model.pvalue}])
+        row = {"deviance": model.deviance, "df": model.df, "statistic": model.statistic}
+        return pd.DataFrame([{**row, "p_value": model.pvalue}])
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the coefficients but the constant with both intervals.
 
         Parameters are those of :meth:`MeanResult.plot`.
         """
-        is_term = np.array(self.names) != INTERCEPT
-        names, title = [name for name in self.names if name != INTERCEPT], "Coefficient (log count)"
-        return self._draw_intervals(
-            self.params, ax, level, caption, rows=is_term, labels=names, title=title
-        )
+        names = np.array(self.names)
+        rows, look = names != INTERCEPT, {"title": "Coefficient (log count)"}
+        look["labels"] = names[rows].tolist()
+        return self._draw_intervals(self.params, ax, level, caption, rows=rows, **look)
 
     def __repr__(self) -> str:
         return f"<LogLinear {self.formula!r}: {len(self.names)} coefficients of {self.margin!r}>"
@@ -480,7 +476,11 @@ def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], 
         counts = margin.released.to_numpy().ravel() / source.effect
         model = loglinear(counts, coded, *margin.drawn())
         return LogLinear(margin, " ".join(formula.split()), names, model, margin.facts.shape)
-    n_levels = tuple(_n_levels(source, i) for i in margin.term)
+    missing = {i: float(source.unbiased((i,))[-1]) for i in margin.term}
+    n_levels = tuple(
+        source.sizes[i] - (count < DETECTION_SDS * source.noise.cell_sd((i,)))
+        for i, count in missing.items()
+    )
     names, summing = _coded(margin, parts, n_levels, sizes)
     cells = np.ix_(*map(np.arange, n_levels))
     rows = np.arange(size).reshape(sizes)[cells].ravel()
@@ -491,11 +491,6 @@ def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], 
     return LogLinear(margin, " ".join(formula.split()), names, model, n_levels)
 
 
-def _n_levels(source: ReleasedMargins, variable: int) -> int:
-    missing = float(source.unbiased((variable,))[-1])
-    return source.sizes[variable] - (missing < DETECTION_SDS * source.noise.cell_sd((variable,)))
-
-
 def _coded(
     margin: Margin, parts: tuple[Term, ...], n_levels: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[str, ...], Floats]:
@@ -503,19 +498,20 @@ def _coded(
 
     `sizes` are the levels of each variable; the first `n_levels` have coefficients.
     """
-    names: list[str] = []
-    blocks = []
+    names, blocks, facts = list[str](), [], margin.facts
+    of_factor = {
+        i: [f"{factor}[T.{level}]" for level in (*levels, MISSING)[1:n_used]]
+        for i, factor, levels, n_used in zip(
+            margin.term, facts.factors, facts.levels, n_levels, strict=True
+        )
+    }
     for part in parts:
-        levels = [_coefficient_names(margin, margin.term.index(i), n_levels) for i in part]
-        names += [":".join(labels) or INTERCEPT for labels in product(*levels)]
+        names += [
+            ":".join(labels) or INTERCEPT for labels in product(*(of_factor[i] for i in part))
+        ]
         factors = (
             np.eye(size)[:, 1:n_used] if i in part else np.ones((size, 1))
             for i, size, n_used in zip(margin.term, sizes, n_levels, strict=True)
         )
         blocks.append(crossed(factors))
     return tuple(names), np.hstack(blocks)
-
-
-def _coefficient_names(margin: Margin, place: int, n_levels: tuple[int, ...]) -> list[str]:
-    factor, levels = margin.facts.factors[place], margin.facts.levels[place]
-    return [f"{factor}[T.{level}]" for level in (*levels, MISSING)[1 : n_levels[place]]]

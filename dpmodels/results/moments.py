@@ -101,12 +101,9 @@ class MomentsResult(DefaultPlot):
         assert fit.center is not None
         assert fit.center_noise_sd is not None
         mean, sd = fit.center.to_numpy(), fit.center_noise_sd.to_numpy()
-        table = {
-            "mean": mean,
-            "noise_sd": sd,
-            "lower": np.maximum(mean - width * sd, fit.call.lower),
-            "upper": np.minimum(mean + width * sd, fit.call.upper),
-        }
+        lower = np.maximum(mean - width * sd, fit.call.lower)
+        upper = np.minimum(mean + width * sd, fit.call.upper)
+        table = {"mean": mean, "noise_sd": sd, "lower": lower, "upper": upper}
         return pd.DataFrame(table, index=pd.Index(fit.call.names, name="variable"))
 
     def pca(
@@ -233,13 +230,10 @@ class MomentsResult(DefaultPlot):
 
     def _estimates(self) -> EstimateTable:
         fit, names = self.whole, self.call.names
-        parts = {"sd": fit.sd, "sd_noise_sd": fit.sd_noise_sd}
         return table_of_estimates(
             self,
             pd.Index(names, name="column"),
-            further={
-                name: values.to_numpy() for name, values in parts.items() if values is not None
-            },
+            further={"sd": fit.sd.to_numpy(), "sd_noise_sd": fit.sd_noise_sd.to_numpy()},
             labels=names,
             unit=[unit_of(self.call.codebook, name) for name in names],
             estimate=np.nan if fit.center is None else fit.center,
@@ -258,16 +252,16 @@ class MomentsResult(DefaultPlot):
         self, columns: Part, result: Callable[[MomentsCall, MomentsRelease], object]
     ) -> Derivation:
         """Return the derivation of a result of some columns, with a note on the joint release."""
-        return Derivation(
-            columns.call,
-            lambda call, release: result(columns.named(call, release), release),
-            columns.take,
-        )
+
+        def named(call: MomentsCall, release: MomentsRelease) -> object:
+            return result(columns.named(call, release), release)
+
+        return Derivation(columns.call, named, columns.take)
 
     def _cov(self, formula: str | None) -> Derivation:
         coded = cov.columns_of(self.call, formula)
-        coder = self._coder(coded)
-        return self._part(cov.part(self.call, coded), partial(cov.CovResult, coder=coder))
+        result = partial(cov.CovResult, coder=self._coder(coded))
+        return self._part(cov.part(self.call, coded), result)
 
     def _pca(
         self, formula: str | None, ncomp: int | None, center: bool, scale: str | None
@@ -324,6 +318,7 @@ def aov(fit: LMResult) -> Estimates:
     left, left_sd = linear.scale
     rest, rest_sd = left * fit.df_resid, left_sd * fit.df_resid
     between, between_sd = _between(fit, rest)
+    p_value = float(fdtrc(df, freedom, statistic / df)) if is_identified else math.nan
     table = {
         "term": [next(iter(fit.terms)), "Residuals"],
         "df": [df, fit.df_resid],
@@ -331,10 +326,7 @@ def aov(fit: LMResult) -> Estimates:
         "noise_sd": [between_sd, rest_sd],
         "meansq": [between / df if df else math.nan, left],
         "statistic": [statistic / df if is_identified else math.nan, math.nan],
-        "p_value": [
-            float(fdtrc(df, freedom, statistic / df)) if is_identified else math.nan,
-            math.nan,
-        ],
+        "p_value": [p_value, math.nan],
         "identified": [is_identified, True],
     }
     share, share_sd = linear.rsquared

@@ -22,7 +22,7 @@ from dpmodels.results.discoveries import Tested
 from dpmodels.results.groups import NO_DESIGN, MeanResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.weighted import WeightedTableResult
-from dpmodels.typing import Axes, TableColumns
+from dpmodels.typing import Axes
 from dpmodels.verbs import documented
 
 
@@ -74,10 +74,10 @@ class OverviewResult(Tested):
     def _variable(self, name: str) -> Derivation:
         if name not in self.variables:
             options = ", ".join(map(repr, self.variables))
-            hint = did_you_mean(name, self.variables)
-            raise ArgumentError(
-                f"variable {quoted(name)} is not described{hint}; those are {options}"
+            problem = (
+                f"variable {quoted(name)} is not described{did_you_mean(name, self.variables)}"
             )
+            raise ArgumentError(f"{problem}; those are {options}")
         number = self.variables.index(name)
         table = self.call.tables[number]
         counts = TableResult if table.sampled is None else WeightedTableResult
@@ -98,24 +98,18 @@ class OverviewResult(Tested):
         NotAvailable
             Without a survey design.
         """
-        results = {name: self[name] for name in self.variables}
         designs = {
             name: result.design
-            for name, result in results.items()
-            if isinstance(result, MeanResult | WeightedTableResult)
+            for name in self.variables
+            if isinstance(result := self[name], MeanResult | WeightedTableResult)
         }
         if not designs:
             raise NotAvailable(NO_DESIGN)
         return self._joined(designs)
 
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
-        results = {name: self[name] for name in self.variables}
-        return self._joined(
-            {
-                name: result.conf_int(level) if population else result.noise_int(level)
-                for name, result in results.items()
-            }
-        )
+        of_kind = "conf_int" if population else "noise_int"
+        return self._joined({name: getattr(self[name], of_kind)(level) for name in self.variables})
 
     @staticmethod
     def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -175,8 +169,7 @@ class OverviewResult(Tested):
         table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
         keys = ["variable", *self.groups.factors, "level"]
         columns = {*keys, *estimate_table.COLUMNS, "proportion_low", "proportion_high"}
-        names = ("estimate", "std_error", "noise_sd")
-        numbers: TableColumns = {name: table[name] for name in names}
+        numbers = table[["estimate", "std_error", "noise_sd"]]
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
         estimates = estimate_table.table_of_estimates(
@@ -188,11 +181,9 @@ class OverviewResult(Tested):
             p_value=np.nan,
             **numbers,
         )
-        return replace(
-            estimates,
-            total=estimate_table.joined_ends(tables, "conf"),
-            further_intervals={name: estimate_table.joined_ends(tables, name) for name in counts},
-        )
+        shares = {name: estimate_table.joined_ends(tables, name) for name in counts}
+        total = estimate_table.joined_ends(tables, "conf")
+        return replace(estimates, total=total, further_intervals=shares)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release."""
@@ -219,7 +210,7 @@ class OverviewResult(Tested):
 
     def _line(self) -> dict[str, object]:
         line = described_line(self.release, float("nan"), self.groups.cells)
-        return {name: value for name, value in line.items() if name != "ncomplete"}
+        return {"nobs": line["nobs"], "ngroups": line["ngroups"]}
 
     @property
     def _size(self) -> str:
@@ -229,13 +220,10 @@ class OverviewResult(Tested):
 def _mean(result: MeanResult) -> dict[str, object]:
     facts, moments = result._facts, result._moments.together
     noise, sampling = moments.mean_noise_sd[0], moments.mean_sampling_sd[0]
-    return {
-        "count": float(result.counts.sum()),
-        "estimate": facts.lower + facts.width * moments.means[0],
-        "sd": facts.width * np.sqrt(moments.variances[0]),
-        "std_error": facts.width * np.hypot(noise, sampling),
-        "noise_sd": facts.width * noise,
-    }
+    mean, sd = facts.lower + facts.width * moments.means[0], np.sqrt(moments.variances[0])
+    numbers = {"count": float(result.counts.sum()), "estimate": mean, "sd": facts.width * sd}
+    error = facts.width * np.hypot(noise, sampling)
+    return {**numbers, "std_error": error, "noise_sd": facts.width * noise}
 
 
 def _levels(result: TableResult) -> list[dict[str, object]]:
@@ -254,14 +242,9 @@ def _test(result: MeanResult | TableResult) -> dict[str, object]:
     else:
         test = equal_means(result._moments)
         name = "Welch t" if test.groups == 2 else "Welch F"
-    return {
-        "test": name,
-        "statistic": test.statistic,
-        "df": test.df,
-        "df_resid": getattr(test, "df_resid", np.nan),
-        "p_value": test.pvalue,
-        "reason": test.reason,
-    }
+    numbers = {"test": name, "statistic": test.statistic, "df": test.df}
+    numbers |= {"df_resid": getattr(test, "df_resid", np.nan), "p_value": test.pvalue}
+    return {**numbers, "reason": test.reason}
 
 
 def _codes(names: Iterable[str]) -> list[str]:

@@ -155,9 +155,7 @@ class PathResult(Tabulated):
             raise ArgumentError(f"lam={quoted(lam)}: expected a number, 0 or more")
         equations = self.standardised
         slopes = _PATHS[self.penalty](equations.gram, equations.cross, np.array([penalty]))[0]
-        return pd.Series(
-            equations.own_units(slopes)[0], index=list(self.linear.names), name="params"
-        )
+        return pd.Series(equations.own_units(slopes)[0], list(self.linear.names), name="params")
 
     @property
     def _source(self) -> LinearFit:
@@ -179,14 +177,9 @@ class PathResult(Tabulated):
 
     def glance(self) -> pd.DataFrame:
         """Return one row: the penalties, and the facts of the release."""
-        row: dict[str, object] = {
-            "penalty": self.penalty,
-            "nlambda": len(self.lambdas),
-            "lambda_max": self.lambdas[0],
-            "lambda_min": self.lambdas[-1],
-            "noise_lambda": self.noise_lambda,
-            "nobs": self.linear.nobs,
-        }
+        row: dict[str, object] = {"penalty": self.penalty, "nlambda": len(self.lambdas)}
+        row |= {"lambda_max": self.lambdas[0], "lambda_min": self.lambdas[-1]}
+        row |= {"noise_lambda": self.noise_lambda, "nobs": self.linear.nobs}
         return pd.DataFrame([{**row, **release_row(self.linear.release)}])
 
     @documented
@@ -281,12 +274,8 @@ class Standardised:
     @cached_property
     def cross(self) -> Floats:
         """Covariances of the terms with the response, in its units, shape (slopes,)."""
-        return np.asarray(
-            self._parameters_by_slope.T
-            @ self.linear.solved.cross
-            * self.linear.unit**2
-            / self.n_rows
-        )
+        products = self._parameters_by_slope.T @ self.linear.solved.cross
+        return np.asarray(products * self.linear.unit**2 / self.n_rows)
 
     @cached_property
     def noise_lambda(self) -> float:
@@ -295,9 +284,8 @@ class Standardised:
         law = fit.full_law if fit.sampled else fit.noise_law
         # Without the law's restriction on hidden slopes: under the null there are none.
         noise = replace(law, equations=fit.equations).score_covariance(fit.theta)
-        variances = np.einsum(
-            "ij,ij->j", self._parameters_by_slope, noise @ self._parameters_by_slope
-        )
+        slopes = self._parameters_by_slope
+        variances = np.einsum("ij,ij->j", slopes, noise @ slopes)
         sds = np.sqrt(np.maximum(variances, 0.0)) * fit.unit**2 / self.n_rows
         return largest(sds, LEVEL)
 

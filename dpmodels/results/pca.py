@@ -71,12 +71,9 @@ class PCAResult(Rotation):
     @property
     def loadings(self) -> DataArray:
         """Unit eigenvectors, ``variable × component``."""
-        return with_labels(
-            self._analysis.eigen.vectors[:, : self.ncomp],
-            "loadings",
-            variable=self.call.names,
-            component=component_names(self.ncomp),
-        )
+        vectors = self._analysis.eigen.vectors[:, : self.ncomp]
+        names = {"variable": self.call.names, "component": component_names(self.ncomp)}
+        return with_labels(vectors, "loadings", **names)
 
     @property
     def loadings_noise_sd(self) -> DataArray:
@@ -131,9 +128,8 @@ class PCAResult(Rotation):
         captured = np.where(self.spectrum.distinct, self._analysis.captured(), 0.0)
         distinct_variance = float(np.maximum(captured, 0.0).sum())
         total = self.total_variance
-        ratio = self._analysis.captured() / (
-            max(total, distinct_variance) if total > 0 else math.nan
-        )
+        total = max(total, distinct_variance) if total > 0 else math.nan
+        ratio = self._analysis.captured() / total
         return self._by_component(ratio, "explained_variance_ratio")
 
     @property
@@ -203,10 +199,9 @@ class PCAResult(Rotation):
         expected squared cosine ``cos2`` with the non-private component.
         """
         spectrum = self.spectrum
-        interval = spectrum.noise_interval()
+        lower, upper = spectrum.noise_interval()
         if self.release.tails is not None:
-            interval = self._unclipped(interval, 0.95)
-        lower, upper = interval
+            lower, upper = self._unclipped((lower, upper), 0.95)
         table = {
             "eigenvalue": self.all_eigenvals,
             "noise_sd": spectrum.sd,
@@ -240,9 +235,8 @@ class PCAResult(Rotation):
                 "moment about 0 needs the mean; noise_int() is available"
             )
         analysis = self._analysis
-        spread, _ = analysis.product_spread(
-            analysis.eigen.vectors / analysis.plain.divisor[:, None]
-        )
+        directions = analysis.eigen.vectors / analysis.plain.divisor[:, None]
+        spread, _ = analysis.product_spread(directions)
         interval = self.spectrum.confidence_interval(spread / analysis.independent, level)
         return self._intervals(*self._unclipped(interval, level))
 
@@ -273,15 +267,10 @@ class PCAResult(Rotation):
         )
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncolumns": len(self.call.names),
-            "ncomp": self.ncomp,
-            "ndistinct": int(self.spectrum.distinct[: self.ncomp].sum()),
-            "total_variance": self.total_variance,
-            "noise_sd": self.noise_sd,
-            "noise_floor": self.noise_floor,
-        }
+        sizes = {"nobs": self.nobs, "ncolumns": len(self.call.names), "ncomp": self.ncomp}
+        sizes["ndistinct"] = int(self.spectrum.distinct[: self.ncomp].sum())
+        names = ("total_variance", "noise_sd", "noise_floor")
+        return {**sizes, **{name: getattr(self, name) for name in names}}
 
     @property
     def _size(self) -> str:
@@ -403,10 +392,8 @@ class SubspaceResult(Rotation):
         frame = self.release.frame
         largest = np.argmax(np.abs(frame), axis=0)
         signs = np.where(frame[largest, np.arange(self.ncomp)] < 0, -1.0, 1.0)
-        components = component_names(self.ncomp)
-        return with_labels(
-            frame * signs, "loadings", variable=self.call.names, component=components
-        )
+        names = {"variable": self.call.names, "component": component_names(self.ncomp)}
+        return with_labels(frame * signs, "loadings", **names)
 
     @property
     def eigenvals(self) -> DataArray:
@@ -503,14 +490,10 @@ class SubspaceResult(Rotation):
         )
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncolumns": len(self.call.names),
-            "ncomp": self.ncomp,
-            "ordered": self.release.ordered,
-            "expected_loss": self.expected_loss,
-            "guarantee_holds": convergence_words(self.release) or "always",
-        }
+        sizes = {"nobs": self.nobs, "ncolumns": len(self.call.names), "ncomp": self.ncomp}
+        holds = convergence_words(self.release) or "always"
+        loss = {"ordered": self.release.ordered, "expected_loss": self.expected_loss}
+        return {**sizes, **loss, "guarantee_holds": holds}
 
     def to_xarray(self) -> Dataset:
         """Return loadings and, where bought, eigenvalues as one labelled dataset."""
@@ -519,14 +502,9 @@ class SubspaceResult(Rotation):
         parts: dict[str, object] = {"loadings": self.loadings}
         if self.bought:
             parts |= {"eigenvals": self.eigenvals, "noise_sd": self.eigenvals_noise_sd}
-        attributes = {
-            "formula": self.call.formula,
-            "simulated": int(self.simulated),
-            "ordered": int(self.release.ordered),
-            "limit": self.release.limit,
-            **release_facts(self.release),
-        }
-        return xr.Dataset(parts, attrs=attributes)
+        facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
+        facts |= {"ordered": int(self.release.ordered), "limit": self.release.limit}
+        return xr.Dataset(parts, attrs={**facts, **release_facts(self.release)})
 
     @property
     def _size(self) -> str:

@@ -71,10 +71,7 @@ class PlanResult(Printed):
         """
         lines = [
             {
-                "call": call.call,
-                "verb": call.verb,
-                "formula": call.formula,
-                "mechanism": call.mechanism,
+                **{name: getattr(call, name) for name in ("call", "verb", "formula", "mechanism")},
                 "noise": "; ".join(event.describe() for event in call.events),
                 "price": call.price.amount,
                 "total": call.total.amount,
@@ -101,10 +98,6 @@ class PlanResult(Printed):
             start = max(call.total.amount - call.price.amount, 0.0) if math.isnan(spent) else spent
             bars.append((start, call.total.amount))
             spent = call.total.amount if call.fits else start
-        hidden = hidden_by(self.guarantee, self.adjacency)
-        caption_text = (
-            f"Privacy of all together: {self.guarantee.describe()}; neighbours: {hidden}."
-        )
         return spending(
             np.array(bars, dtype=np.float64).reshape(-1, 2),
             ["planned" if call.fits else "does not fit" for call in self.calls],
@@ -112,14 +105,20 @@ class PlanResult(Printed):
             labels=[f"{call.verb} {call.formula}" for call in self.calls],
             unit=capacity(self.guarantee).unit,
             ax=ax,
-            caption=caption_text if boolean("caption", caption) else None,
+            caption=_caption(self, enabled=caption),
         )
 
     def __repr__(self) -> str:
-        status = (
-            "all fit" if self.fits else f"{sum(not call.fits for call in self.calls)} do not fit"
-        )
+        left_out = sum(not call.fits for call in self.calls)
+        status = f"{left_out} do not fit" if left_out else "all fit"
         return f"<PlanResult of {len(self.calls)} calls: {status}, nothing spent>"
+
+
+def _caption(budgeted: PlanResult | Ledger, *, enabled: bool) -> str | None:
+    """Return the caption of a picture of a budget, None where it is disabled."""
+    guarantee, hidden = budgeted.guarantee, hidden_by(budgeted.guarantee, budgeted.adjacency)
+    caption = f"Privacy of all together: {guarantee.describe()}; neighbours: {hidden}."
+    return caption if boolean("caption", enabled) else None
 
 
 # Expected standard errors and power of analyses, before any budget is spent.
@@ -216,16 +215,10 @@ class PowerResult(Printed):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the plan: the least power, and the chance that all is identified."""
-        request = self.request
-        row = {
-            "verb": request.verb,
-            "solved": request.solved,
-            "n": self.table["n"].max(),
-            "eps": self.table["eps"].max(),
-            "power": self.table["power"].min(),
-            "identified": self.table["identified"].min(),
-            "alpha": request.alpha,
-        }
+        request, table = self.request, self.table
+        row: dict[str, object] = {"verb": request.verb, "solved": request.solved}
+        row |= {"n": table["n"].max(), "eps": table["eps"].max(), "power": table["power"].min()}
+        row |= {"identified": table["identified"].min(), "alpha": request.alpha}
         return pd.DataFrame([row])
 
     @documented
@@ -251,10 +244,9 @@ class PowerResult(Printed):
         lines = []
         for key, group in tested.groupby(["term", *groupings], sort=False):
             ordered = group.sort_values(across)
-            names = dict(
-                zip(["", *groupings], key if isinstance(key, tuple) else (key,), strict=True)
-            )
-            label = ", ".join(f"{name} {part}".strip() for name, part in names.items())
+            parts = key if isinstance(key, tuple) else (key,)
+            names = zip(["", *groupings], parts, strict=True)
+            label = ", ".join(f"{name} {part}".strip() for name, part in names)
             columns = (ordered[name].to_numpy(np.float64) for name in (across, *_CURVES))
             lines.append((label, np.stack([*columns])))
         return curves(lines, across=AXES[across], logarithmic=across != "effect", ax=ax)
@@ -382,19 +374,19 @@ class SplitResult(Printed):
         request, table = self.request, self.table
         neighbours = request.adjacency.describe()
         caption_text = f"Privacy: {request.guarantee.describe()}; neighbours: {neighbours}."
-        has_two_stages = len(request.stages) == 2
+        places, labels = np.arange(len(table), dtype=np.float64), self.labels
+        across = " : ".join(request.stages)
+        if len(request.stages) == 2:
+            places, across = self.shares[:, 0], f"share of {request.stages[0]}"
+            labels = tuple(f"{share:.3g}" for share in places)
         return divisions(
             table["score"].to_numpy(),
             table["score_se"].to_numpy(),
-            places=self.shares[:, 0] if has_two_stages else np.arange(len(table), dtype=np.float64),
-            labels=[f"{shares[0]:.3g}" for shares in self.shares]
-            if has_two_stages
-            else self.labels,
-            best=int(self._first),
+            places=places,
+            labels=labels,
+            best=self._first,
             near_best=table["near"].to_numpy(),
-            across=f"share of {request.stages[0]}"
-            if has_two_stages
-            else " : ".join(request.stages),
+            across=across,
             up=f"score, {request.best} is best",
             ax=ax,
             stamp=self.stamp,
@@ -426,8 +418,7 @@ def ratio(shares: Floats) -> str:
 
 
 def _mean_and_se(runs: Floats) -> tuple[Floats, Floats]:
-    count = runs.shape[1]
-    return runs.mean(axis=1), runs.std(axis=1, ddof=1) / math.sqrt(count)
+    return runs.mean(axis=1), runs.std(axis=1, ddof=1) / math.sqrt(runs.shape[1])
 
 
 # ``plot_ledger``: what a budget was spent on.
@@ -472,8 +463,6 @@ def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True)
 
     register = verified(ledger).register().reset_index()
     after = register["total"].to_numpy(dtype=np.float64)
-    hidden = hidden_by(ledger.guarantee, ledger.adjacency)
-    under = f"Privacy of all together: {ledger.guarantee.describe()}; neighbours: {hidden}."
     return spending(
         np.column_stack([np.append(0.0, after)[:-1], after]),
         register["state"].tolist(),
@@ -481,5 +470,5 @@ def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True)
         labels=[f"{line.charge} {line.label}".strip() for line in register.itertuples()],
         unit=ledger.spent.unit,
         ax=ax,
-        caption=under if boolean("caption", caption) else None,
+        caption=_caption(ledger, enabled=caption),
     )

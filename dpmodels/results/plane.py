@@ -22,7 +22,7 @@ from dpmodels.results.base import checked_level
 from dpmodels.results.bins import Bins, Ranges, Rectangles
 from dpmodels.results.call import TableCall
 from dpmodels.results.count_tables import Binned, by_group, place_of
-from dpmodels.results.estimate_table import EstimateTable, count_table
+from dpmodels.results.estimate_table import EstimateTable, count_table, counted_as
 from dpmodels.typing import Axes, DataArray, Floats
 from dpmodels.verbs import documented
 
@@ -129,20 +129,18 @@ class PlaneResult(Binned):
         ends: dict[str, object] = {}
         for name, bins, ranges in zip(self.variables, self.bins, cells[:2], strict=True):
             ends[f"{name}_low"], ends[f"{name}_high"] = bins.written(ranges)
-        return by_group(
-            self._facts.groups,
-            group,
-            lambda place: {**ends, **self.group(place).ranges(cells, level)},
-        )
+
+        def columns(place: int) -> dict[str, object]:
+            return {**ends, **self.group(place).ranges(cells, level)}
+
+        return by_group(self._facts.groups, group, columns)
 
     def _rectangles(self, first: object, second: object) -> Rectangles:
         pairs = []
         for name, ends in zip(("first", "second"), (first, second), strict=True):
             if not isinstance(ends, tuple | list) or len(ends) != 2:
-                raise ArgumentError(
-                    f"between(): {name}={quoted(ends)}: expected a pair, the lower and the upper "
-                    "end"
-                )
+                problem = f"between(): {name}={quoted(ends)}"
+                raise ArgumentError(f"{problem}: expected a pair, the lower and the upper end")
             pairs.append(ends)
         along, across = (bins.ranges(*pair) for bins, pair in zip(self.bins, pairs, strict=True))
         lengths = {len(along.start), len(across.start)}
@@ -163,13 +161,10 @@ class PlaneResult(Binned):
         for name, bins, (tiles, repeats) in zip(self.variables, self.bins, sizes, strict=True):
             for end, ends in zip(("low", "high"), bins.ends, strict=True):
                 further[f"{name}_{end}"] = np.tile(np.repeat(ends, repeats), tiles * n_groups)
-        return count_table(
-            self,
-            self._facts.index.set_names([*factors, *(f"{name}_bin" for name in self.variables)]),
-            self.ordered.whole[:-1],
-            noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), n_groups),
-            further={**further, "released": self.ordered.cells.ravel()},
-        )
+        further["released"] = self.ordered.cells.ravel()
+        sd = np.tile(self.noise_sd.to_numpy().ravel(), n_groups)
+        index = self._facts.index.set_names([*factors, *(f"{name}_bin" for name in self.variables)])
+        return count_table(self, index, self.ordered.whole[:-1], noise_sd=sd, further=further)
 
     @documented
     def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:
@@ -199,7 +194,7 @@ class PlaneResult(Binned):
             ends,
             self._identified_counts(finest, place_of(self._facts.groups, group)),
             self.variables,
-            counted="persons" if self.release.adjacency.counts_persons else "rows",
+            counted=counted_as(self.release.adjacency),
             **self._picture(ax, caption),
         )
 
@@ -224,27 +219,19 @@ class PlaneResult(Binned):
         Released blocks of one level, merged if needed, as their sums have little noise. Of cells
         that were released separately, runs of a power of two.
         """
-        if not isinstance(self.release, SumsRelease):
-            starts = tuple(
-                np.arange(0, bins, 2 ** (-(-bins // limit) - 1).bit_length())
-                for bins, limit in zip(self.shape, max_blocks, strict=True)
-            )
-        else:
+        if isinstance(self.release, SumsRelease):
             side = self.release.fanout
-            sizes = block_sizes(self.shape, side)
-            fitting = [
-                at
-                for at, size in enumerate(sizes)
-                if size[0] <= max_blocks[0] and size[1] <= max_blocks[1]
-            ]
+            sizes = np.array(block_sizes(self.shape, side))
+            fitting = np.flatnonzero((sizes <= max_blocks).all(axis=1)).tolist()
             edges = block_starts(self.shape, side, max(fitting, default=0))
-            starts = tuple(
-                axis_starts[:: -(-len(axis_starts) // limit)]
-                for axis_starts, limit in zip(edges, max_blocks, strict=True)
-            )
+            steps = [-(-len(axis) // limit) for axis, limit in zip(edges, max_blocks, strict=True)]
+        else:
+            edges = tuple(map(np.arange, self.shape))
+            least = (-(-bins // limit) for bins, limit in zip(self.shape, max_blocks, strict=True))
+            steps = [2 ** (step - 1).bit_length() for step in least]
         first, second = (
-            Ranges(axis_starts.astype(float), np.append(axis_starts[1:], bins).astype(float))
-            for axis_starts, bins in zip(starts, self.shape, strict=True)
+            Ranges(axis[::step].astype(float), np.append(axis[::step][1:], bins).astype(float))
+            for axis, step, bins in zip(edges, steps, self.shape, strict=True)
         )
         return first, second
 

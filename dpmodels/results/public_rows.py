@@ -102,9 +102,7 @@ def bounds(book: Codebook, name: str) -> tuple[float, float]:
 
 
 def _warn(outside: NDArray[np.bool_], beyond: dict[str, NDArray[np.bool_]]) -> None:
-    counts = (
-        f"{name}: {is_beyond.sum():,}" for name, is_beyond in beyond.items() if is_beyond.any()
-    )
+    counts = (f"{name}: {mask.sum():,}" for name, mask in beyond.items() if mask.any())
     warnings.warn(
         f"{outside.sum():,} of {len(outside):,} public rows lie outside the codebook's bounds "
         f"({shorten(', '.join(counts), 200)}): their results are nan. Write clip=True to clip "

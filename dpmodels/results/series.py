@@ -161,9 +161,10 @@ class SeriesResult(OneTable):
     def _summed(self, starts: Integers, stops: Integers, level: float) -> pd.DataFrame:
         checked_level(level)
         spread = within(self._ordered, starts, stops, _ONE, NO_WEIGHT)
+        ends = np.stack([starts, stops])
+        padded = (np.pad(values, ((0, 0), (1, 0))) for values in (self._ordered.cells, self._whole))
         released, counts = (
-            np.diff(_running(values)[:, np.stack([starts, stops])], axis=1)[:, 0].ravel()
-            for values in (self._ordered.cells, self._whole)
+            np.diff(np.cumsum(values, axis=1)[:, ends], axis=1).ravel() for values in padded
         )
         n_groups = len(released) // len(starts)
         spreads = Spread(*(np.tile(part, n_groups) for part in spread))
@@ -171,23 +172,16 @@ class SeriesResult(OneTable):
         low, high = sum_interval(released, spreads, noise, level)
         effect = self.release.adjacency.design_effect
         conf_low, conf_high = rate_interval(released, spreads, noise, effect, level)
-        columns = {
-            "count": counts,
-            "released": released,
-            "noise_sd": noise.sd * np.sqrt(spreads.squares),
-            "noise_low": low,
-            "noise_high": high,
-            "conf_low": conf_low,
-            "conf_high": conf_high,
-        }
+        columns = {"count": counts, "released": released}
+        columns["noise_sd"] = noise.sd * np.sqrt(spreads.squares)
+        columns |= {"noise_low": low, "noise_high": high}
+        columns |= {"conf_low": conf_low, "conf_high": conf_high}
         return pd.DataFrame(columns, index=self._index(self.periods.times[stops - 1]))
 
     def _index(self, times: NDArray[np.generic]) -> pd.MultiIndex:
         groups, time = self._facts.groups, self._facts.factors[-1]
-        levels = groups.levels or (("(all)",),)
-        return pd.MultiIndex.from_product(
-            [*levels, times], names=[*(groups.factors or ["group"]), time]
-        )
+        levels, names = groups.levels or (("(all)",),), groups.factors or ["group"]
+        return pd.MultiIndex.from_product([*levels, times], names=[*names, time])
 
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         table, kind = self.window(1, level), "conf" if population else "noise"
@@ -245,10 +239,8 @@ class SeriesResult(OneTable):
             If the group is not one of the declared ones, or there are not so many
             periods.
         """
-        suffix = "" if periods == 1 else f" in {periods} periods"
-        return self._plot_band(
-            self.window(periods, level), group, ax, f"{self._unit}{suffix}", caption
-        )
+        what = self._unit if periods == 1 else f"{self._unit} in {periods} periods"
+        return self._plot_band(self.window(periods, level), group, ax, what, caption)
 
     def plot_totals(
         self,
@@ -259,9 +251,8 @@ class SeriesResult(OneTable):
         caption: bool = True,
     ) -> Axes:
         """Draw the running totals with the band of their noise; parameters as in :meth:`plot`."""
-        return self._plot_band(
-            self.running(level), group, ax, f"{self._unit}, running total", caption
-        )
+        what = f"{self._unit}, running total"
+        return self._plot_band(self.running(level), group, ax, what, caption)
 
     @property
     def _unit(self) -> str:
@@ -282,9 +273,3 @@ class SeriesResult(OneTable):
             (name if group is None else f"{name}, {group}", what),
             **self._picture(ax, caption),
         )
-
-
-def _running(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return running sums, shape (groups, periods + 1)."""
-    sums: Floats = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
-    return sums

@@ -65,10 +65,8 @@ def saved_of(result: Any) -> Saved:
         "ledger": result.call.ledger,
         "reason": result.call.reason,
     }
-    arrays = {path[-1]: part_at(result.release, path) for path, _ in arrays_of(kind)}
-    return Saved(
-        FORMAT, facts, {name: values for name, values in arrays.items() if values is not None}
-    )
+    parts = ((path[-1], part_at(result.release, path)) for path, _ in arrays_of(kind))
+    return Saved(FORMAT, facts, {name: values for name, values in parts if values is not None})
 
 
 def result_bytes(result: Any) -> bytes:
@@ -83,23 +81,19 @@ def result_bytes(result: Any) -> bytes:
 
 def read_parts(saved: Saved) -> Parts:
     """Read a request and its release; FrameError for what has another shape."""
-    shape = {
-        "request": Request.of_saved,
-        "release": _release(saved.arrays),
-        "ledger": str,
-        "reason": str,
-    }
-    return Parts(**external_files.conform(shape, saved.facts, ""))
-
-
-def _release(arrays: Mapping[str, object]) -> object:
 
     def read(plain: Plain) -> Plain:
         name, facts = plain if isinstance(plain, list | tuple) and len(plain) == 2 else (None, None)
         kind = _RELEASES[external_files.conform(external_files.one_of(*_RELEASES), name, "name")]
-        return read_release(kind, facts, arrays)
+        return read_release(kind, facts, saved.arrays)
 
-    return read
+    shape = {
+        "request": Request.of_saved,
+        "release": read,
+        "ledger": str,
+        "reason": str,
+    }
+    return Parts(**external_files.conform(shape, saved.facts, ""))
 
 
 def read_release(kind: object, facts: object, arrays: Mapping[str, object]) -> object:
@@ -147,10 +141,8 @@ def _plain(value: Plain) -> Plain:
             return [_plain(entry) for entry in value]
     if not is_dataclass(value):
         return value
-    plain = {
-        stored: _plain(getattr(value, name))
-        for stored, name in external_files.field_names(type(value)).items()
-    }
+    names = external_files.field_names(type(value))
+    plain = {stored: _plain(getattr(value, name)) for stored, name in names.items()}
     return [type(value).__name__, plain] if isinstance(value, _NAMED) else plain
 
 
@@ -236,10 +228,8 @@ def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
 
 def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Array]]) -> str:
     """Return the SHA-256 of a file's content: format, facts, and arrays as they are stored."""
-    shapes = {
-        name: (dims, values.dtype.str, values.shape) for name, (dims, values) in arrays.items()
-    }
-    head = json.dumps([version, text, sorted(shapes.items())])
+    shapes = sorted((name, (dims, x.dtype.str, x.shape)) for name, (dims, x) in arrays.items())
+    head = json.dumps([version, text, shapes])
     hasher = hashlib.sha256(head.encode())
     for name in sorted(arrays):
         hasher.update(np.ascontiguousarray(arrays[name][1]).data)

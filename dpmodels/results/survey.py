@@ -27,7 +27,7 @@ from dpmodels.results.count_tables import OneTable, interval_frame, require_fact
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
-from dpmodels.typing import Axes, Coder, DataArray, Floats, TableColumns
+from dpmodels.typing import Axes, Coder, DataArray, Floats
 from dpmodels.verbs import documented
 
 # How far from 1 the sum of a user's shares may be, for rounding.
@@ -144,9 +144,8 @@ class SurveyResult(OneTable):
         """Return the shares of some questions alone, as :meth:`tidy`; arguments of `within`."""
         variables = require_factors(self._facts.factors, factors)
         dimensions = zip(self._facts.factors, self._facts.levels, strict=True)
-        facts = TableCall(
-            variables, tuple(levels for name, levels in dimensions if name in variables)
-        )
+        levels = tuple(of for name, of in dimensions if name in variables)
+        facts = TableCall(variables, levels)
         return self._table(self._shares(self._summed(variables)), facts.index, variables)
 
     def _summed(self, factors: tuple[str, ...]) -> Floats:
@@ -180,10 +179,8 @@ class SurveyResult(OneTable):
         factors: tuple[str, ...],
         conditions: tuple[str, ...] = (),
     ) -> pd.DataFrame:
-        noise, interval = (
-            shares.noise_interval(0.95),
-            self._share_interval(shares, 0.95, factors, conditions),
-        )
+        noise = shares.noise_interval(0.95)
+        interval = self._share_interval(shares, 0.95, factors, conditions)
         values = {
             "answers": shares.answers,
             "estimate": shares.values,
@@ -199,10 +196,9 @@ class SurveyResult(OneTable):
         return pd.DataFrame(values, index=index).reset_index()
 
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
-        cells, factors = self._cells, self._facts.factors
-        ends = cells.noise_interval(level)
+        ends = self._cells.noise_interval(level)
         if population:
-            ends = self._share_interval(cells, level, factors)
+            ends = self._share_interval(self._cells, level, self._facts.factors)
         return interval_frame(self._facts, ends)
 
     def independence(self) -> response.AnswersTest:
@@ -230,22 +226,16 @@ class SurveyResult(OneTable):
             channels = self.release.channels
             truths = [read.likeliest] if self.rowwise else self._likeliest_margins
             efficiency = math.prod(map(response.kept_information, channels, truths))
-            covariance = read.covariance(self._cells.lines)
-            return response.independence_of_shares(
-                self._cells.values, covariance, facts.shape, efficiency
-            )
-        table = self.release.values.reshape(facts.shape)
-        return response.independence_of_answers(
-            table, self.release.channels, self._likeliest_margins
-        )
+            values, covariance = self._cells.values, read.covariance(self._cells.lines)
+            return response.independence_of_shares(values, covariance, facts.shape, efficiency)
+        table, margins = self.release.values.reshape(facts.shape), self._likeliest_margins
+        return response.independence_of_answers(table, self.release.channels, margins)
 
     @property
     def _likeliest_margins(self) -> list[Floats]:
-        shares = self.likeliest
-        return [
-            shares.sum([dim for dim in shares.dims if dim != question]).to_numpy()
-            for question in shares.dims
-        ]
+        shares, dims = self.likeliest, self.likeliest.dims
+        others = ([dim for dim in dims if dim != question] for question in dims)
+        return [shares.sum(summed).to_numpy() for summed in others]
 
     def goodness_of_fit(
         self, shares: Mapping[object, float] | Iterable[float]
@@ -280,21 +270,21 @@ class SurveyResult(OneTable):
         expected = _public_shares(shares, facts.levels[0])
         efficiency = response.kept_information(self.release.channels[0], read.likeliest)
         if self.rowwise or not read.simple:
-            difference = self._cells.values - expected
-            return response.wald(
-                difference, read.covariance(self._cells.lines), len(expected) - 1, efficiency
+            difference, covariance = (
+                self._cells.values - expected,
+                read.covariance(self._cells.lines),
             )
+            return response.wald(difference, covariance, len(expected) - 1, efficiency)
         return response.fit_of_answers(self.release.values[0], read.given @ expected, efficiency)
 
     def _estimates(self) -> EstimateTable:
         facts = self._facts
         table = self._table(self._cells, facts.index, facts.factors)
-        names = ("estimate", "std_error", "noise_sd")
-        numbers: TableColumns = {name: table[name] for name in names}
+        numbers = table[["estimate", "std_error", "noise_sd"]]
         further = {"answers": table["answers"], "likeliest": self.likeliest.to_numpy().ravel()}
         further |= {name: table[name] for name in ("private_share", "design_effect")}
-        variable = facts.variable
-        return table_of_estimates(self, facts.index, further=further, labels=variable, **numbers)
+        label = facts.variable
+        return table_of_estimates(self, facts.index, further=further, labels=label, **numbers)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole table, with the test where there is one."""
@@ -305,20 +295,14 @@ class SurveyResult(OneTable):
         return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncomplete": self.ncomplete,
-            "ngroups": self._facts.cells,
-            "local_eps": self.eps,
-        }
+        sizes = {"nobs": self.nobs, "ncomplete": self.ncomplete, "ngroups": self._facts.cells}
+        return {**sizes, "local_eps": self.eps}
 
     @documented
     def plot(self, level: float = 0.95, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw the shares of all cells with both intervals."""
-        labels, title = self._facts.labels, "Share of complete answers"
-        return self._draw_intervals(
-            self._cells.values, ax, level, caption, labels=labels, title=title
-        )
+        values, labels, title = self._cells.values, self._facts.labels, "Share of complete answers"
+        return self._draw_intervals(values, ax, level, caption, labels=labels, title=title)
 
     @property
     def _size(self) -> str:
@@ -329,11 +313,8 @@ def _public_shares(shares: object, levels: tuple[object, ...]) -> Floats:
     values = [shares.get(level) for level in levels] if isinstance(shares, Mapping) else shares
     numbers = [real(value) for value in values] if isinstance(values, Iterable) else []
     probabilities = np.array(numbers)
-    if (
-        len(probabilities) != len(levels)
-        or not (probabilities > 0).all()
-        or not abs(probabilities.sum() - 1) < DIGITS
-    ):
+    is_whole = (probabilities > 0).all() and abs(probabilities.sum() - 1) < DIGITS
+    if len(probabilities) != len(levels) or not is_whole:
         raise ArgumentError(
             f"shares=: expected one above 0 for each of the {len(levels)} levels, with the sum 1"
         )
@@ -417,9 +398,8 @@ class SurveyFitResult(CoefficientModel):
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's."""
-        names = list(self.call.names)
-        index = pd.Index(names, name="term")
-        return pd.DataFrame(self.release.covariance, index=index, columns=names)
+        index = pd.Index(self.call.names, name="term")
+        return pd.DataFrame(self.release.covariance, index, list(self.call.names))
 
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         sds = self.bse if population else self.bse_noise
@@ -427,24 +407,18 @@ class SurveyFitResult(CoefficientModel):
         return pd.DataFrame({"lower": self.params - half, "upper": self.params + half})
 
     def _estimates(self) -> EstimateTable:
-        names = self.call.names
-        return table_of_estimates(
-            self, pd.Index(names, name="term"), labels=names, identified=np.isfinite(self.bse)
-        )
+        names, identified = self.call.names, np.isfinite(self.bse)
+        index = pd.Index(names, name="term")
+        return table_of_estimates(self, index, labels=names, identified=identified)
 
     def ratios(self, level: float = 0.95) -> Estimates:
         """Return odds ratios with their intervals at a level: coefficients exponentiated."""
         return self._ratios(level)
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncomplete": self.ncomplete,
-            "nterms": len(self.call.names),
-            "local_eps": self.release.channel.eps,
-            "llf": self.llf,
-            "llnull": self.llnull,
-        }
+        sizes = {"nobs": self.nobs, "ncomplete": self.ncomplete, "nterms": len(self.call.names)}
+        facts = {"local_eps": self.release.channel.eps, "llf": self.llf, "llnull": self.llnull}
+        return {**sizes, **facts}
 
     def plot(
         self,
@@ -485,8 +459,7 @@ class SurveyFitResult(CoefficientModel):
             raise NotAvailable(
                 f"{method} is not available: the answers do not identify all coefficients"
             )
-        release = self.release
-        return NormalLaw(self.call.names, release.coefficients, release.covariance)
+        return NormalLaw(self.call.names, self.release.coefficients, self.release.covariance)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)

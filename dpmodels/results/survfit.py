@@ -20,7 +20,7 @@ from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import by_group, described_line, place_of
 from dpmodels.results.derived_table import Estimates, ratios_where
 from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates
-from dpmodels.results.survival_curve import NUMBERS, Curve, SurvivalCounts, differing
+from dpmodels.results.survival_curve import NUMBERS, SurvivalCounts, differing
 from dpmodels.typing import Axes, Floats, TableColumns
 from dpmodels.verbs import documented
 
@@ -57,10 +57,6 @@ class SurvfitResult(Result):
         return SurvivalCounts(self.call, self.release, self.ends)
 
     @property
-    def _curves(self) -> tuple[Curve, ...]:
-        return self.counted.curves
-
-    @property
     def _grouped(self) -> TableCall:
         return self.counted.timed
 
@@ -87,10 +83,8 @@ class SurvfitResult(Result):
     def _estimates(self) -> EstimateTable:
         table = self._table(0.95)
         index = pd.MultiIndex.from_frame(table[["strata", "time"][not self.strata :]])
-        further = {name: table[name] for name in ("n_risk", "n_event", "n_censor")}
-        further |= {name: table[name] for name in ("order_low", "order_high")}
-        names = ("estimate", "std_error", "noise_sd")
-        numbers: TableColumns = {name: table[name] for name in names}
+        further = dict(table[["n_risk", "n_event", "n_censor", "order_low", "order_high"]])
+        numbers = table[["estimate", "std_error", "noise_sd"]]
         return table_of_estimates(self, index, further=further, **numbers)
 
     @documented
@@ -113,13 +107,11 @@ class SurvfitResult(Result):
             If a time is not the end of an interval.
         """
         checked_level(level)
-        positions = [
-            self.counted.place(time) for time in (times if lists_values(times) else [times])
-        ]
+        every = times if lists_values(times) else [times]
+        positions = [self.counted.place(time) for time in every]
 
         def columns(place: int) -> TableColumns:
-            curve = self._curves[place]
-            rows = pd.DataFrame(curve.columns(level)).reindex(positions)
+            rows = pd.DataFrame(self.counted.curves[place].columns(level)).reindex(positions)
             return dict(rows.assign(time=self.times[positions]))
 
         return by_group(self._grouped, group, columns)
@@ -136,7 +128,9 @@ class SurvfitResult(Result):
             intervals.
         """
         checked_level(level)
-        return by_group(self._grouped, group, lambda place: self._curves[place].hazards(level))
+        return by_group(
+            self._grouped, group, lambda place: self.counted.curves[place].hazards(level)
+        )
 
     @documented
     def quantile(
@@ -166,7 +160,7 @@ class SurvfitResult(Result):
         probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
 
         def columns(place: int) -> TableColumns:
-            curve = self._curves[place]
+            curve = self.counted.curves[place]
             return dict(pd.DataFrame([curve.quantile(prob, level) for prob in probabilities]))
 
         return by_group(self._grouped, group, columns)
@@ -189,18 +183,19 @@ class SurvfitResult(Result):
             of times; nan for a curve that has ended before.
         """
         checked_level(level)
-        curves = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)
+        curves = (
+            self.counted.curves
+            if group is None
+            else (self.counted.curves[place_of(self._grouped, group)],)
+        )
         ends = [curve.end for curve in curves if curve.end]
         last = min(ends, default=0) - 1 if upto is None else self.counted.place(upto)
 
         def columns(place: int) -> TableColumns:
-            curve = self._curves[place]
-            is_identified = 0 <= last < curve.end
-            lost = dict.fromkeys(("upto", *NUMBERS), np.nan)
-            return {
-                name: [value]
-                for name, value in (curve.mean(last, level) if is_identified else lost).items()
-            }
+            curve, numbers = self.counted.curves[place], dict.fromkeys(("upto", *NUMBERS), np.nan)
+            if 0 <= last < curve.end:
+                numbers = curve.mean(last, level)
+            return {name: [value] for name, value in numbers.items()}
 
         return by_group(self._grouped, group, columns)
 
@@ -231,7 +226,7 @@ class SurvfitResult(Result):
         """
         checked_level(level)
         place = self.counted.place(time)
-        first, second = (self._curves[index] for index in self._pair(groups))
+        first, second = (self.counted.curves[index] for index in self._pair(groups))
         row: dict[str, object] = {"time": self.times[place]}
         if place >= min(first.end, second.end):
             return pd.DataFrame([row | dict.fromkeys(NUMBERS, np.nan)])
@@ -339,7 +334,7 @@ class SurvfitResult(Result):
         return Estimates(self, title, ratios_where(exponentiate, table), notes, level, exponentiate)
 
     def _table(self, level: float) -> pd.DataFrame:
-        frames = [pd.DataFrame(curve.columns(level)) for curve in self._curves]
+        frames = [pd.DataFrame(curve.columns(level)) for curve in self.counted.curves]
         if not self.strata:
             return frames[0]
         labelled = zip(frames, self.strata, strict=True)
@@ -366,7 +361,9 @@ class SurvfitResult(Result):
         columns = {
             "records": np.maximum(self.counted.cells.sum(axis=(1, 2)), 0.0),
             "events": np.maximum(self.counted.cells[:, 1].sum(axis=-1), 0.0),
-            "end": [curve.identified_times[-1] if curve.end else np.nan for curve in self._curves],
+            "end": [
+                curve.identified_times[-1] if curve.end else np.nan for curve in self.counted.curves
+            ],
             "upto": mean["upto"].to_numpy(),
             "rmean": mean["estimate"].to_numpy(),
             "rmean_std_error": mean["std_error"].to_numpy(),
@@ -428,10 +425,10 @@ class SurvfitResult(Result):
             )
         positions = range(self.ncurves) if group is None else [place_of(self._grouped, group)]
         names, level = self.strata or [""], checked_level(level)
-        curves = [Drawn(names[place], self._curves[place].columns(level)) for place in positions]
+        curves = [
+            Drawn(names[place], self.counted.curves[place].columns(level)) for place in positions
+        ]
         label = axis_title(self.counted.spec.time.code, self.call.codebook)
         steps = not self.counted.halved.any()
-        caption_text = self._caption(enabled=caption)
-        return survival_curves(
-            curves, label, steps=steps, risk=risk, ax=ax, stamp=self.stamp, caption=caption_text
-        )
+        picture = self._picture(ax, caption)
+        return survival_curves(curves, label, steps=steps, risk=risk, **picture)

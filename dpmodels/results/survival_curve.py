@@ -23,13 +23,8 @@ from dpmodels.typing import Floats, TableColumns
 ROUNDING: Final = 1e-12
 # The columns of one estimate.
 NUMBERS: Final = (
-    "estimate",
-    "std_error",
-    "conf_low",
-    "conf_high",
-    "noise_sd",
-    "noise_low",
-    "noise_high",
+    *("estimate", "std_error", "conf_low", "conf_high"),
+    *("noise_sd", "noise_low", "noise_high"),
 )
 
 
@@ -170,15 +165,11 @@ class Curve:
         if place == self.end:
             return np.nan
         before = 1.0 if place == 0 else float(self.counts.survival[place - 1])
-        start, stop = self._spans[place : place + 2].tolist()
+        start, stop = np.append(0.0, self.times)[place : place + 2].tolist()
         fallen = before - float(self.counts.survival[place])
         if not self.halved[place] or not fallen > 0:
             return float(stop)
         return float(start + (stop - start) * (before - left) / fallen)
-
-    @property
-    def _spans(self) -> Floats:
-        return np.append(0.0, self.times)
 
     def _reached(self, low: Floats, high: Floats, left: float) -> tuple[float, float]:
         """Return the ends of the intervals that a quantile may be in; inf where it may be later.
@@ -190,10 +181,8 @@ class Curve:
         later = np.flatnonzero(high > left)
         last = int(later[-1]) + 1 if later.size else 0
         begins = first < self.end and not self.halved[first]
-        return (
-            float(self._spans[first + begins]),
-            float(self.times[last]) if last < self.end else np.inf,
-        )
+        begin = float(np.append(0.0, self.times)[first + begins])
+        return begin, float(self.times[last]) if last < self.end else np.inf
 
     def mean(self, upto: int, level: float) -> TableColumns:
         """Return the mean time up to the end of an interval; its ends fall at once and at last."""
@@ -265,11 +254,8 @@ def differing(first: Curve, second: Curve, place: int, level: float) -> TableCol
     errors = np.array([curve.survival.std_error[place] for curve in (first, second)])
     noises = np.array([curve.survival.noise_sd[place] for curve in (first, second)])
     error = float(np.sqrt(max((errors**2).sum() - (noises**2).sum(), 0.0) + noise**2))
-    row: TableColumns = {
-        "estimate": first_share - second_share,
-        "std_error": error,
-        "noise_sd": noise,
-    }
+    row = {"estimate": first_share - second_share}
+    row |= {"std_error": error, "noise_sd": noise}
     (lowest, highest), (other_lowest, other_highest) = (
         [float(order.counts.survival[place]) for order in curve.orders] for curve in (first, second)
     )
@@ -359,10 +345,9 @@ class SurvivalCounts:
     @cached_property
     def noise(self) -> survival.Noise:
         """The noise in sums of cells of any groups."""
-        unadjusted = ordered(replace(self.release, rows=None), self.shape)
-        return survival.joint_noise(
-            unadjusted.spread, *self.shape, public=self.release.rows is not None
-        )
+        unadjusted, is_public = replace(self.release, rows=None), self.release.rows is not None
+        spread = ordered(unadjusted, self.shape).spread
+        return survival.joint_noise(spread, *self.shape, public=is_public)
 
     @property
     def sums(self) -> SumNoise:
@@ -398,11 +383,9 @@ class SurvivalCounts:
         groups = self._groups
         if not groups.factors:
             return []
-        keys = [key if isinstance(key, tuple) else (key,) for key in groups.index]
-        return [
-            ", ".join(f"{name}={level}" for name, level in zip(groups.factors, key, strict=True))
-            for key in keys
-        ]
+        frame = groups.index.to_frame(index=False)
+        parts = [[f"{name}={level}" for level in frame[name]] for name in groups.factors]
+        return [", ".join(names) for names in zip(*parts, strict=True)]
 
     def log_rank(self) -> survival.LogRank | None:
         """Test that all curves are equal, as long as all rows at risk exceed their noise."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -29,10 +29,7 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.synth_estimates import SyntheticEstimates, means, quantiles, regressed, shares
 from dpmodels.results.synthetic_source import SyntheticSource
-from dpmodels.typing import Floats, Integers
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, Floats, Integers
 
 # Most rows that are drawn at once: a choice.
 MOST_ROWS = 100_000_000
@@ -102,17 +99,14 @@ class SynthResult(Result):
             ``first, second``; ``strength``, the share of rows that independence of the two
             columns would misplace, in [0, 1]; ``noise_sd`` of a count of their table, in rows.
         """
-        source, codes = self.source, self.source.codes
-        rows = [
-            (*(codes[i] for i in pair), misplaced(source.model.table(pair)), self._cell_sd(pair))
-            for pair in source.tree.edges
-        ]
+        source, released, rows = self.source, self.source.released, []
+        for pair in source.tree.edges:
+            is_released = pair in released.tables
+            noise_sd = math.sqrt(released.cell_variance(pair)) if is_released else math.nan
+            names = (source.codes[i] for i in pair)
+            rows.append((*names, misplaced(source.model.table(pair)), noise_sd))
         table = pd.DataFrame(rows, columns=["first", "second", "strength", "noise_sd"])
         return table.sort_values("strength", ascending=False, ignore_index=True)
-
-    def _cell_sd(self, term: Term) -> float:
-        released = self.source.released
-        return math.sqrt(released.cell_variance(term)) if term in released.tables else math.nan
 
     @cached_property
     def expected_errors(self) -> MarginErrors:
@@ -284,25 +278,18 @@ class SynthResult(Result):
                 "test() has nothing to compare: the graph joins all released pairs, or "
                 "structure= was declared and no others were released"
             )
-        table = pd.DataFrame(
-            {
-                "term": [self.source.named(pair.term) for pair in pairs],
-                "statistic": [pair.statistic for pair in pairs],
-                "df": [pair.df for pair in pairs],
-                "p_value": adjusted_pvalues(np.array([pair.pvalue for pair in pairs]), "holm"),
-            }
-        )
+        columns = {
+            "term": [self.source.named(pair.term) for pair in pairs],
+            "statistic": [pair.statistic for pair in pairs],
+            "df": [pair.df for pair in pairs],
+            "p_value": adjusted_pvalues(np.array([pair.pvalue for pair in pairs]), "holm"),
+        }
+        table = pd.DataFrame(columns).sort_values("p_value", ignore_index=True)
         note = (
             "Chi-square statistics of released pairs outside the graph, with noise and sampling; "
             "p-values are adjusted by Holm's method."
         )
-        return Estimates(
-            self,
-            "Pairs outside the graph",
-            table.sort_values("p_value", ignore_index=True),
-            (note,),
-            test="chi2",
-        )
+        return Estimates(self, "Pairs outside the graph", table, (note,), test="chi2")
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw the graph: columns on a circle, edges as wide as they are strong.
@@ -316,12 +303,9 @@ class SynthResult(Result):
         """
         from dpmodels.plots.biplot import graph
 
-        edges = self.edges()
-        codes = self.source.codes
-        pairs = [
-            (codes.index(first), codes.index(second))
-            for first, second in zip(edges["first"], edges["second"], strict=True)
-        ]
+        edges, codes = self.edges(), self.source.codes
+        ends = (map(codes.index, edges[end]) for end in ("first", "second"))
+        pairs = list(zip(*ends, strict=True))
         return graph(codes, pairs, edges["strength"].to_numpy(), **self._picture(ax, caption))
 
     def _synth(self, structure: str) -> Derivation:
@@ -331,24 +315,17 @@ class SynthResult(Result):
     _no_intervals = "it is of an estimate; use lm(), glm(), table(), mean() or quantile()"
 
     def _estimates(self) -> EstimateTable:
-        edges = self.edges()
-        index = pd.MultiIndex.from_frame(edges[["first", "second"]])
+        edges, ends = self.edges(), ["first", "second"]
+        index = pd.MultiIndex.from_frame(edges[ends])
+        labels = {f"{name}_label": edges[name] for name in ends}
+        further, strength = {"cell_noise_sd": edges["noise_sd"]}, edges["strength"]
         return table_of_estimates(
-            self,
-            index,
-            intervals=False,
-            labels={f"{name}_label": edges[name] for name in ("first", "second")},
-            estimate=edges["strength"],
-            further={"cell_noise_sd": edges["noise_sd"]},
+            self, index, intervals=False, estimate=strength, labels=labels, further=further
         )
 
     def _line(self) -> dict[str, object]:
-        return {
-            "nobs": self.nobs,
-            "ncolumns": len(self.columns),
-            "nedges": len(self.source.tree.edges),
-            "ncliques": len(self.source.tree.cliques),
-        }
+        tree, sizes = self.source.tree, {"nobs": self.nobs, "ncolumns": len(self.columns)}
+        return {**sizes, "nedges": len(tree.edges), "ncliques": len(tree.cliques)}
 
     @property
     def _size(self) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from dpmodels.arguments import boolean, fraction, lists_values, option
+from dpmodels.arguments import fraction, lists_values, option
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
 from dpmodels.formula.coding import Design, Factor
 from dpmodels.formula.cut_columns import naming, on_levels
@@ -40,14 +40,11 @@ from dpmodels.inference.released_cells import MOST_CELLS, sampled
 from dpmodels.postprocess.graphical.sampling import sample, uniform
 from dpmodels.postprocess.residuals import Term, cells
 from dpmodels.results.base import Tabulated, checked_level
-from dpmodels.results.call import INTERCEPT, TableCall, caption_of, joined, reading_line
+from dpmodels.results.call import INTERCEPT, TableCall, joined
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.synthetic_source import LevelGrid, SyntheticSource, grid_of
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Axes, Floats, Integers
 from dpmodels.verbs import documented
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Rows that stand for the model where the table of all columns is too large: a choice.
 DRAWN_ROWS = 100_000
@@ -132,10 +129,8 @@ class SyntheticEstimates(Tabulated):
 
     def _intervals(self, level: float, *, full: bool) -> pd.DataFrame:
         if self.distributions:
-            probs = self.index.get_level_values("prob").unique()
-            ends = [
-                one.interval(prob, level, full=full) for one in self.distributions for prob in probs
-            ]
+            pairs = product(self.distributions, self.index.get_level_values("prob").unique())
+            ends = [of_group.interval(prob, level, full=full) for of_group, prob in pairs]
             return pd.DataFrame(ends, self.index, ["lower", "upper"])
         below, above = self.law.distances(float(ndtri((1 + level) / 2)), full=full)
         limits = {"lower": self.params - below, "upper": self.params + above}
@@ -155,24 +150,17 @@ class SyntheticEstimates(Tabulated):
     @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the estimates but the constant with both intervals."""
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        params = self.params.drop(index=INTERCEPT, errors="ignore")
-        both = (self.noise_int(level), self.conf_int(level))
-        intervals = (ends.loc[params.index].to_numpy() for ends in both)
-        return coefficients(
-            [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
-            labels=joined(params.index),
+        is_shown = np.array([name != INTERCEPT for name in self.index])
+        return self._draw_intervals(
+            self.params,
+            ax,
+            level,
+            caption,
+            rows=is_shown,
+            labels=joined(self.index[is_shown]),
             title="Coefficient" if self.is_regression else self.title,
-            level=level,
             at=0.0 if self.is_regression else None,
-            ax=ax,
-            stamp=self.stamp,
-            caption=caption_of(self.fit.release) if boolean("caption", caption) else None,
         )
-
-    def _reading(self) -> str:
-        return reading_line(self.fit.release)
 
     def __repr__(self) -> str:
         return (
@@ -201,14 +189,15 @@ def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstim
     response, last = _read(fit, sides.response)
     grid = grid_of(fit, [*places, *last])
     by_pairs = _scores(fit, terms, response) if family == "gaussian" else None
-    law = (
-        _joint(grid, terms, response, sides, family)
-        if by_pairs is None
-        else _pairwise(grid, terms, response, by_pairs, intercept=sides.intercept)
-    )
+    if by_pairs is None:
+        law = _joint(grid, terms, response, sides, family)
+    else:
+        law = _pairwise(grid, terms, response, by_pairs, intercept=sides.intercept)
     index = pd.Index([INTERCEPT] * sides.intercept + list(terms.names), name="term", dtype=object)
     title = "Linear model" if family == "gaussian" else f"Generalised linear model ({family})"
-    is_determined = by_pairs is not None or _is_additive(grid, terms)
+    # A model without products whose columns are in one clique needs no other assumption.
+    is_additive = not any(len(block.factors) > 1 for block in terms.blocks)
+    is_determined = by_pairs is not None or (is_additive and fit.model.contains(grid.term))
     hides = bool(np.isnan(law.sampling).any())
     assumes = _assumed("" if is_determined else grid.assumes, LEFT_OUT * hides, grid.assumes_tails)
     return SyntheticEstimates(fit, title, " ".join(formula.split()), index, law, assumes)
@@ -227,16 +216,8 @@ def _read(fit: SyntheticSource, design: Design) -> tuple[Design, list[int]]:
         places.extend(positions)
         return at_level
 
-    blocks = tuple(
-        replace(block, factors=tuple(map(read, block.factors))) for block in design.blocks
-    )
-    return replace(design, blocks=blocks), places
-
-
-def _is_additive(grid: LevelGrid, terms: Design) -> bool:
-    """Whether a model of these terms without products has all of its columns in one clique."""
-    products = any(len(block.factors) > 1 for block in terms.blocks)
-    return not products and grid.fit.model.contains(grid.term)
+    blocks = (replace(block, factors=tuple(map(read, block.factors))) for block in design.blocks)
+    return replace(design, blocks=tuple(blocks)), places
 
 
 def _coded(design: Design, columns: Mapping[str, Floats]) -> Floats:
@@ -349,9 +330,8 @@ def shares(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     group, n_groups, is_complete = _groups(grid, places)
     above = _indicators(group, n_groups)
     law = ratios(grid.table, above, np.repeat(is_complete[:, None] * 1.0, n_groups, axis=1))
-    return SyntheticEstimates(
-        fit, "Shares", parsed.text, _index(fit, places), law, grid.assumes, (0.0, 1.0)
-    )
+    facts = (parsed.text, _index(fit, places), law, grid.assumes, (0.0, 1.0))
+    return SyntheticEstimates(fit, "Shares", *facts)
 
 
 def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
@@ -368,11 +348,9 @@ def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     law = ratios(grid.table, below * np.nan_to_num(y)[:, None], below, by_rows)
     law = replace(law, noise=law.noise + values.covariance, values=values)
     title, text = f"Means of {number.code}", " ".join(formula.split())
-    ends = (number.lower, number.upper)
+    index, ends = _index(fit, places), (number.lower, number.upper)
     assumes = _assumed(grid.assumes, grid.assumes_tails)
-    return SyntheticEstimates(
-        fit, title, text, _index(fit, places), law, assumes, ends, date=number.date
-    )
+    return SyntheticEstimates(fit, title, text, index, law, assumes, ends, date=number.date)
 
 
 def quantiles(
@@ -384,9 +362,8 @@ def quantiles(
     if not levels:
         raise ArgumentError("probs=[]: expected numbers between 0 and 1, such as 0.5")
     grid, y, places, number, _ = _measured(fit, formula, "quantile()")
-    column = next(
-        (one for one in fit.columns if number.code in (one.category.code, one.name)), None
-    )
+    named = (one for one in fit.columns if number.code in (one.category.code, one.name))
+    column = next(named, None)
     if column is None or not column.edges:
         raise FormulaError(
             f"{shorten(number.code)!r} is not a number of the synthetic table; quantiles are of "

@@ -20,6 +20,7 @@ from dpmodels.privacy import MarkovChain, Pufferfish, Quilt
 from dpmodels.released import CountsRelease
 from dpmodels.report import signif
 from dpmodels.results.base import checked_level
+from dpmodels.results.call import joined
 from dpmodels.results.count_tables import (
     Counted,
     OneTable,
@@ -94,10 +95,8 @@ class CountedResult(OneTable):
         )
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        counted = self._counted
-        return interval_frame(
-            self._facts, count_interval(counted.parts[:, 0], counted.noise, level)
-        )
+        counts, noise = self._counted.parts[:, 0], self._counted.noise
+        return interval_frame(self._facts, count_interval(counts, noise, level))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -158,8 +157,7 @@ class TableResult(CountedResult):
         return shares_within(self.counts, require_factors(self._facts.factors, within))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        counted = self._counted
-        parts, noise = counted.sampled
+        parts, noise = self._counted.sampled
         return interval_frame(self._facts, share_interval(parts[:, 0], noise, level))
 
     def chi2_test(self) -> Independence:
@@ -206,19 +204,18 @@ class TableResult(CountedResult):
         facts, level = self._facts, checked_level(level)
         total = max(self.ncomplete, 1.0)
         noise = self.noise_int(level).to_numpy() / total
-        beside = len(facts.factors) > 1 and facts.shape[-1] <= SERIES_SHOWN
-        columns = facts.shape[-1] if beside else 1
-        rows = [name.rpartition(" / ")[0] for name in facts.labels[::columns]]
+        rows, series, factors = facts.labels, [""], facts.factors
+        if len(factors) > 1 and facts.shape[-1] <= SERIES_SHOWN:
+            series = [f"{factors[-1]}: {level}" for level in facts.levels[-1]]
+            rows, factors = joined(facts.groups.index), factors[:-1]
         return shares(
-            self.counts.to_numpy().reshape(-1, columns) / total,
-            noise.reshape(-1, columns, 2),
-            self.conf_int(level).to_numpy().reshape(-1, columns, 2),
-            rows=rows if beside else facts.labels,
-            series=[f"{facts.factors[-1]}: {level}" for level in facts.levels[-1]]
-            if beside
-            else [""],
+            self.counts.to_numpy().reshape(-1, len(series)) / total,
+            noise.reshape(-1, len(series), 2),
+            self.conf_int(level).to_numpy().reshape(-1, len(series), 2),
+            rows=rows,
+            series=series,
             title="Share of complete rows",
-            across=" / ".join(facts.factors[: -1 if beside else None]),
+            across=" / ".join(factors),
             level=level,
             **self._picture(ax, caption),
         )
@@ -299,11 +296,11 @@ class StatesResult(CountedResult):
         return pd.DataFrame({"scale": 2 * sigma, "ratio": sigma / sigma[0]}, index=names)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        counted, intervals = self._counted, np.empty((self._facts.cells, 2))
+        counted, intervals = self._counted, np.empty((2, self._facts.cells))
         for state, effect in enumerate(self._sampling_effect.tolist()):
             counts, noise = counted.parts[:, 0] / effect, counted.noise.divided(effect)
-            intervals[state] = [ends[state] for ends in share_interval(counts, noise, level)]
-        return interval_frame(self._facts, (intervals[:, 0], intervals[:, 1]))
+            intervals[:, state] = [ends[state] for ends in share_interval(counts, noise, level)]
+        return interval_frame(self._facts, (intervals[0], intervals[1]))
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return super()._noise_int(level).clip(upper=self.nobs)
@@ -346,18 +343,15 @@ class StatesResult(CountedResult):
             Pufferfish(self.budget.eps, MarkovChain(self.chain.states, None, (s, s), start))
             for s in stays.tolist()
         ]
-        noise_scales = self.scales["scale"]
+        levels = {str(name): float(scale) for name, scale in self.scales["scale"].items()}
+        scale = levels.pop("quilt")
         return scales(
             stays,
             np.array([2 * guarantee.active(self.steps).scale for guarantee in guarantees]),
-            {
-                str(name): float(noise_scales[name])
-                for name in noise_scales.index
-                if name != "quilt"
-            },
+            levels,
             ("probability to stay, of symmetric chains", "noise scale of a count, in times"),
             within=self.chain.stay,
-            mark=("this release", float(noise_scales["quilt"])),
+            mark=("this release", scale),
             **self._picture(ax, caption),
         )
 

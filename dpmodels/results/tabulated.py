@@ -162,14 +162,13 @@ class ByLevel:
         self, model: Fitted, columns: Mapping[str, Floats], name: str
     ) -> dict[str, Shares]:
         """Return mean differences of levels from the first, or the mean slope of a number."""
+        at = columns[name]
 
         def less(
             first: Floats | float, second: Floats | float, width: Floats | float = 1.0
         ) -> Shares:
-            ends = [
-                self._shares(model.rows({**columns, name: at + 0 * columns[name]}))
-                for at in (first, second)
-            ]
+            at_ends = ({**columns, name: end + 0 * at} for end in (first, second))
+            ends = [self._shares(model.rows(rows)) for rows in at_ends]
             by = np.reshape(width, (-1, 1))
             shares, slopes = ((one - other).T / by.T for one, other in zip(*ends, strict=True))
             return shares.mean(axis=-1), slopes.mean(axis=-1).T
@@ -178,11 +177,10 @@ class ByLevel:
         if levels is None:
             low, high = bounds(model.coder.design.codebook, name)
             step = STEP * (high - low)
-            up = np.minimum(columns[name] + step, high)
-            down = np.maximum(columns[name] - step, low)
+            up, down = np.minimum(at + step, high), np.maximum(at - step, low)
             return {"dY/dX": less(up, down, up - down)}
         (first, code), *rest = levels.items()
-        return {f"{other} - {first}": less(at, code) for other, at in rest}
+        return {f"{other} - {first}": less(of_other, code) for other, of_other in rest}
 
     def emmeans(
         self,
@@ -364,9 +362,8 @@ class CountedGLM(GLMResult):
     @property
     def noise_least(self) -> pd.Series[float]:
         """Noise standard deviations to first order, of all coefficients."""
-        return self._labelled(
-            np.linalg.norm(self.linear.ball_law.noise_root, axis=1), "noise_least"
-        )
+        sds = np.linalg.norm(self.linear.ball_law.noise_root, axis=1)
+        return self._labelled(sds, "noise_least")
 
     def decision_function(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the linear predictor of public rows, as :meth:`GLMResult.decision_function`."""

@@ -69,11 +69,9 @@ def _require_shapes(release: Released, sizes: Mapping[str, int]) -> None:
             continue
         if unknown := [dim for dim in dims if dim not in sizes]:
             raise FrameError(f"release: the request has no array by {unknown[0]}")
-        expected = tuple(sizes[dim] for dim in dims)
-        if values.shape != expected:
-            raise FrameError(
-                f"array {path[-1]!r}: expected the shape {expected}, found {values.shape}"
-            )
+        expected, shape = tuple(sizes[dim] for dim in dims), values.shape
+        if shape != expected:
+            raise FrameError(f"array {path[-1]!r}: expected the shape {expected}, found {shape}")
 
 
 def _sizes(call: AnyCall, release: Released) -> dict[str, int]:
@@ -133,11 +131,8 @@ def _n_answers(facts: TableCall, release: released.AnswersRelease) -> int:
 def _sums(facts: TableCall, release: released.SumsRelease) -> int:
     groups, *sides = release.shape or (0,)
     table_shape = facts.shape[-len(sides) :] if sides else ()
-    if (
-        tuple(sides) != table_shape
-        or groups * math.prod(table_shape) != facts.cells
-        or release.fanout < 2
-    ):
+    is_table = tuple(sides) == table_shape and groups * math.prod(table_shape) == facts.cells
+    if not is_table or release.fanout < 2:
         raise FrameError("release.shape, release.fanout: not of a tree above such a table")
     return numbers(release)
 
@@ -199,7 +194,7 @@ def _require_coefficients(call: CoefficientsCall, release: released.Coefficients
 
 def _require_path(curvature: released.BoughtCurvature) -> None:
     parts = (curvature.first, curvature.first_noise, curvature.end)
-    if any(part is None for part in parts) and any(part is not None for part in parts):
+    if len({part is None for part in parts}) > 1:
         raise FrameError("release.curvature: expected first, first_noise and end, or none of them")
     noise = curvature.first_noise
     if noise is not None and math.isnan(noise.diagonal + noise.off):
@@ -235,11 +230,10 @@ def _require_runs(facts: TableCall, release: released.RunsRelease) -> None:
     if release.shape != (facts.cells // n_bins, *sides):
         raise FrameError("release.shape: not that of the table")
     halves, cells = Halves(n_bins), facts.cells
-    run_steps = zip(release.sizes, release.levels, release.noise_sds, strict=False)
-    if not len(release.sizes) == len(release.levels) == len(release.noise_sds) or not all(
-        size >= 0 and 0 <= level <= halves.lowest and noise_sd >= 1 / LONGEST
-        for size, level, noise_sd in run_steps
-    ):
+    are_steps = len(release.sizes) == len(release.levels) == len(release.noise_sds)
+    are_steps = are_steps and all(0 <= level <= halves.lowest for level in release.levels)
+    has_sizes = all(size >= 0 for size in release.sizes)
+    if not (are_steps and has_sizes and all(sd >= 1 / LONGEST for sd in release.noise_sds)):
         raise FrameError("release.sizes, levels, noise_sds: not those of steps above such a table")
     *steps, last = np.split(release.starts, np.cumsum(release.sizes)[:-1])
     for starts, level in zip(steps, release.levels, strict=False):
@@ -262,9 +256,7 @@ def _require_cells(call: DescribedCall, release: released.CellsRelease) -> None:
     if not min(release.noise_sds) >= 1 / LONGEST:
         raise FrameError(f"release.noise_sds: expected numbers from {1 / LONGEST:g} up")
     stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
-    for table, ends in zip(
-        (*call.tables, *call.tables), np.split(release.ends, stops), strict=True
-    ):
+    for table, ends in zip(call.tables * 2, np.split(release.ends, stops), strict=True):
         if (ends[0], ends[-1]) != (table.lower, table.upper) or not (np.diff(ends) > 0).all():
             raise FrameError("array 'ends': not rising from one declared bound to the other")
 
@@ -290,11 +282,8 @@ def _require_screened(
     call: ScreenCall, release: released.ScreenedRelease | released.PValuesRelease
 ) -> None:
     chosen = release.chosen.tolist()
-    if (
-        not chosen
-        or len(set(chosen)) != len(chosen)
-        or not set(chosen) <= {*range(len(call.names))}
-    ):
+    is_distinct = bool(chosen) and len(set(chosen)) == len(chosen)
+    if not is_distinct or not set(chosen) <= {*range(len(call.names))}:
         raise FrameError("release.chosen: not columns of the formula, each once")
     if not abs(release.centre) <= 1:
         raise FrameError("release.centre: expected a number from -1 to 1")
@@ -351,14 +340,9 @@ def _require_answers(call: DescribedCall, release: released.AnswersRelease) -> N
 
 def _require_channel(channel: released.Channel, size: int) -> None:
     """Refuse what is not the channel of a question with so many levels."""
-    total = math.fsum(channel.law)
-    is_valid = abs(total - 1) < _TOLERANCE if channel.how else channel.truth == 1
-    if (
-        len(channel.law) != size
-        or not 0 < channel.truth <= 1
-        or min(channel.law) < 0
-        or not is_valid
-    ):
+    is_law = abs(math.fsum(channel.law) - 1) < _TOLERANCE if channel.how else channel.truth == 1
+    is_law = is_law and len(channel.law) == size and min(channel.law) >= 0
+    if not is_law or not 0 < channel.truth <= 1:
         raise FrameError("release: a channel is not that of a device of its question")
 
 

@@ -105,10 +105,8 @@ class WeightedTableResult(TableResult):
         return interval_frame(self._facts, ends) * self._cap
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        cells = self._cells
-        return interval_frame(
-            self._facts, cells.share_interval(cells.single, level, population=True)
-        )
+        ends = self._cells.share_interval(self._cells.single, level, population=True)
+        return interval_frame(self._facts, ends)
 
     def _estimates(self) -> EstimateTable:
         return _with_errors(super()._estimates(), self)
@@ -121,17 +119,10 @@ def _with_errors(table: EstimateTable, fit: WeightedTableResult) -> EstimateTabl
     """Return a table of counts with the errors of totals under a design."""
     cells, cap = fit._cells, fit._cap
     errors = np.sqrt(cells.totals.noise_sd**2 + cells.totals.sampling)
-    return replace(
-        table,
-        numbers={
-            **table.numbers,
-            "noise_sd": cap * cells.totals.noise_sd,
-            "std_error": cap * errors,
-        },
-        further={**table.further, "released": fit._totals, "deff": cells.design_effect},
-        total=fit._total_int,
-        unit="",
-    )
+    sds = {"noise_sd": cap * cells.totals.noise_sd, "std_error": cap * errors}
+    numbers = {**table.numbers, **sds}
+    further = {**table.further, "released": fit._totals, "deff": cells.design_effect}
+    return replace(table, numbers=numbers, further=further, total=fit._total_int, unit="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,17 +278,14 @@ class WeightedQuantileResult(QuantileResult):
         first = np.arange(shape[0]) * self.grid
         total = cells.total_errors(Runs(first, first + self.grid, first, first + self.grid))
         lost = totals <= DETECTION_SDS * cap * total.noise_sd
-        values = np.array(
-            [[self._quantile(group, prob) for prob in self.probs] for group in groups]
-        )
-        values[lost] = np.nan
-        probs = np.where(lost[:, None], np.nan, self.probs)
+        values = [[self._quantile(group, prob) for prob in self.probs] for group in groups]
+        rank_sds = [[group.rank_sd(prob) for prob in self.probs] for group in groups]
         return QuantilesRelease(
-            values=values,
-            drawn=probs,
+            values=np.where(lost[:, None, None], np.nan, values),
+            drawn=np.where(lost[:, None], np.nan, self.probs),
             counts=totals,
             count_sd=cap * total.noise_sd,
-            rank_sd=np.array([[group.rank_sd(prob) for prob in self.probs] for group in groups]),
+            rank_sd=np.array(rank_sds),
             **{field.name: getattr(release, field.name) for field in fields(Released)},
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar
@@ -104,21 +104,19 @@ class WeightedMarginsResult(MarginTables):
             and not (is_exact and len(term) < len(table.factors))
         ]
         if not inside:
-            names = ", ".join(map(repr, self.terms))
-            raise ArgumentError(
-                f"{':'.join(self.factors[i] for i in term)!r} was not requested; the margins are "
-                f"{names}"
+            margin, names = (
+                ":".join(self.factors[i] for i in term),
+                ", ".join(map(repr, self.terms)),
             )
+            raise ArgumentError(f"{margin!r} was not requested; the margins are {names}")
         return min(inside, key=lambda number: tables[number].cells)
 
     @property
     def _sizes(self) -> tuple[int, ...]:
-        levels = {
-            name: len(of)
-            for table in self.call.tables
-            for name, of in zip(table.factors, table.levels, strict=True)
-        }
-        return tuple(levels[name] for name in self.factors)
+        sizes: dict[str, int] = {}
+        for table in self.call.tables:
+            sizes |= dict(zip(table.factors, table.shape, strict=True))
+        return tuple(sizes[name] for name in self.factors)
 
     def _of_term(self, term: Term, number: int, release: CountsRelease) -> CountsRelease:
         """Return the release of one margin, as if requested alone.
@@ -130,7 +128,11 @@ class WeightedMarginsResult(MarginTables):
         assert weights is not None
         cut = (slice(-1),) * len(term)
         counts, capped = (np.ravel(rebuilt(term, parts, self._sizes)[cut]) for parts in self._fits)
-        summed = partial(_declared, table, tuple(i in term for i in self._positions(table)))
+        other_axes = tuple(at for at, i in enumerate(self._positions(table)) if i not in term)
+
+        def summed(parts: Floats) -> Floats:
+            return np.ravel(parts.reshape(table.shape).sum(axis=other_axes)[cut])
+
         products = np.array(weights.capped).reshape(-1, CAPPED_PARTS)[:, 1:]
         n_summed = table.cells / math.prod(self._sizes[i] for i in term)
         n_units = float(values.sum()) if release.rows is None else float(release.rows)
@@ -155,28 +157,16 @@ class WeightedMarginsResult(MarginTables):
         terms = [self._positions(table) for table in tables]
         releases = [taken(self.call, self.release, number) for number in range(len(tables))]
         ones = dict.fromkeys(terms, 1.0)
-        fits = (
-            least_squares(
-                {
-                    term: np.reshape(values, table.shape)
-                    for term, table, values in zip(terms, tables, kind, strict=True)
-                },
-                ones,
-                sizes,
-            )
-            for kind in (
-                [release.values[:-1] for release in releases],
-                [
-                    np.array(release.weights.capped)[::CAPPED_PARTS]
-                    for release in releases
-                    if release.weights is not None
-                ],
-            )
-        )
-        counts, capped = fits
-        return counts, capped
+        weights = [release.weights for release in releases if release.weights is not None]
+        values = [release.values[:-1] for release in releases]
+        capped = [np.array(weight.capped)[::CAPPED_PARTS] for weight in weights]
 
-    # ---- all margins -----------------------------------------------------------------------
+        def fitted(kind: Sequence[Floats]) -> Mapping[Term, Floats]:
+            lines = zip(terms, tables, kind, strict=True)
+            by_term = {term: np.reshape(of, table.shape) for term, table, of in lines}
+            return least_squares(by_term, ones, sizes)
+
+        return fitted(values), fitted(capped)
 
     further: ClassVar = ("released", "proportion", "deff")
 
@@ -196,11 +186,6 @@ class WeightedMarginsResult(MarginTables):
     def _line(self) -> dict[str, object]:
         line = described_line(self.release, np.nan, len(self.requested))
         return {"nobs": line["nobs"], "nmargins": len(self.requested)}
-
-
-def _declared(table: TableCall, is_used: tuple[bool, ...], values: Floats) -> Floats:
-    axes = tuple(axis for axis, is_in in enumerate(is_used) if not is_in)
-    return np.ravel(values.reshape(table.shape).sum(axis=axes)[(slice(-1),) * sum(is_used)])
 
 
 def _by_stratum(

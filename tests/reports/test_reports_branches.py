@@ -35,7 +35,8 @@ def pairs(readable=(True, False), ridge=(0.0, 0.0), floor=0.12, cor=(0.5, 0.1), 
 
 
 def test_loadings_are_described_where_some_can_be_read():
-    loadings, unread = "Loadings are correlations", f"{cov.UNKNOWN}: not distinguishable from 0."
+    loadings = "Loadings are correlations"
+    unread = f"{cov.header.UNKNOWN}: not distinguishable from 0."
     for readable, is_some, is_unread in (
         ((True, True), 1, 0),
         ((True, False), 1, 1),

@@ -100,7 +100,7 @@ def test_quantiles_in_a_column_have_the_form_of_their_variable(date, step, level
         _facts=facts, tidy=lambda: pd.DataFrame(table), probs=(0.5,), level=level, request=None
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(etable_columns, "_one_column", lambda *words, **named: (words, named))
+        patch.setattr(etable_columns, "one_column", lambda *words, **named: (words, named))
         (_, kind, measured, part, cells), named = etable_columns._quantiles(fit, 0.95)
     assert (kind, measured, part, named["form"]) == ("quantile", "x", "Quantiles: g", form)
     assert list(cells.index) == ["u, 50%", "v, 50%"]
