@@ -6,7 +6,7 @@ Theorem, sensitivity and sources of the latter are those of `dpmodels.mechanisms
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -179,15 +179,19 @@ LARGEST_SCALE = 2.0**50
 
 
 def component_plan(
-    facts: protocol.MarginFacts, guarantee: Guarantee, largest_scale: float = LARGEST_SCALE
+    facts: protocol.MarginFacts,
+    guarantee: Guarantee,
+    largest_scale: float = LARGEST_SCALE,
+    weights: Mapping[Term, float] | None = None,
 ) -> protocol.MarginPlan:
     """Calibrate the noise of all components of margins to a guarantee.
 
-    BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise in all
-    cells of a component together exceeds `largest_scale` rows.
+    Cells of margins with `weights` count as many times. BudgetError for a pure guarantee, which
+    Gaussian noise does not give, or if the noise in all cells of a component together exceeds
+    `largest_scale` rows.
     """
     multiplier = gaussian_multiplier(guarantee)
-    shape = protocol.best_variances(facts)
+    shape = protocol.best_variances(facts, weights)
     sensitivity = protocol.squared_sensitivity(facts, shape)
     sds = [multiplier * math.sqrt(sensitivity * variance) * ROUND_UP for variance in shape.values()]
     sizes = [cells(part, facts.sizes) for part in shape]

@@ -25,6 +25,7 @@ from dpmodels.mechanisms.protocol import (
 )
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.postprocess import residuals
+from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.graphical.measurements import residuals_from
 from dpmodels.postprocess.graphical.selection import choose_structure
 from dpmodels.postprocess.residuals import cells
@@ -206,8 +207,11 @@ HISTOGRAMS, MOST_HISTOGRAMS = 0.05, 0.2
 NUMBER, MANY_ROWS = 0.01, 400.0
 # Cells of all margins: a choice.
 MOST_CELLS = 2_000_000
+# How many times cells of single variables count in the round of a graph: a choice, by simulated
+# tables.
+WEIGHT_OF_ONE = 8.0
 # How far the noise of the second round may exceed that of the first.
-EXCESS = 2.0**17
+EXCESS = 2.0**20
 
 
 @dataclass(frozen=True)
@@ -248,9 +252,10 @@ class Graph(_Margins):
     Noise
         Independent discrete Gaussians in all counts of fine cells, and in all components of the
         other rounds. These can be drawn for any cells and graph: their standard deviations are
-        below 2¹⁷ times those for all pairs of fine cells, which the plan limits. Pairs have the
+        below 2²⁰ times those for all pairs of fine cells, which the plan limits. Pairs have the
         same weight ``w_A = 1/σ_A²`` in both rounds up to a common factor; with at most 2·10⁶ cells,
-        weights of one variable or none differ by less than 2³⁰.
+        weights of one variable or none differ by less than 2³⁰. In the second round cells of
+        single variables count 8 times, but for numbers with an edge, which have fine counts too.
     Numerics
         exact: integer statistic, integer noise of exact law. Cells and the graph are computed from
         released floats.
@@ -324,7 +329,7 @@ class Graph(_Margins):
         values = [count_noise.noisy_components(exact, n_rows, facts, first, entropy)]
         if plan.second is not None:
             chosen = replace(facts, terms=chosen_margins(values[0], first))
-            plans.append(count_noise.component_plan(chosen, plan.second))
+            plans.append(plan_of_graph(chosen, plan.second, plan.facts.numbers))
             values.append(count_noise.noisy_components(exact, n_rows, facts, plans[1], entropy))
         return GraphRelease(
             values=np.concatenate(values),
@@ -418,6 +423,21 @@ def merged(
         coarse.append(counts.ravel())
     sizes = tuple(len(ends[i]) if i in ends else size for i, size in enumerate(facts.sizes))
     return np.concatenate(coarse), replace(facts, sizes=sizes, numbers=())
+
+
+def plan_of_graph(
+    facts: MarginFacts, guarantee: privacy.Guarantee, numbers: tuple[FineCells, ...] = ()
+) -> MarginPlan:
+    """Calibrate the noise of the margins of a graph that a first round has shown.
+
+    Beside pairs single variables, which are looked at first, count more. Those with fine cells,
+    which have a part of the budget already, do so if they have no edge.
+    """
+    counted = {(number.variable,) for number in numbers} - {*facts.terms}
+    has_pairs = any(len(term) > 1 for term in facts.terms)
+    singles: set[residuals.Term] = {(i,) for i in range(len(facts.sizes)) if has_pairs}
+    weights = dict.fromkeys(sorted(singles - counted), WEIGHT_OF_ONE)
+    return count_noise.component_plan(facts, guarantee, weights=weights)
 
 
 def chosen_margins(values: Floats, plan: MarginPlan) -> tuple[residuals.Term, ...]:

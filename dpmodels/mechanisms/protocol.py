@@ -79,23 +79,26 @@ def all_cells(facts: MarginFacts, variances: Mapping[Term, float]) -> float:
     return math.fsum(variances[part] * shares[part] for part in facts.components)
 
 
-def best_variances(facts: MarginFacts) -> dict[Term, float]:
+def best_variances(
+    facts: MarginFacts, weights: Mapping[Term, float] | None = None
+) -> dict[Term, float]:
     """Return the variances of components, up to a factor, whose sum over all cells is least.
 
-    At a cost of ``Σ p_A/σ_A²`` the sum ``Σ v_A σ_A²`` is least for ``σ_A² ∝ √(p_A/v_A)``.
+    At a cost of ``Σ p_A/σ_A²`` the sum ``Σ v_A σ_A²`` is least for ``σ_A² ∝ √(p_A/v_A)``. Cells of
+    margins with `weights`, requested or inside of these, count as many times.
     """
-    shares = _shares(facts)
+    shares = _shares(facts, weights)
     return {part: math.sqrt(unlike(part, facts.sizes) / shares[part]) for part in facts.components}
 
 
-def _shares(facts: MarginFacts) -> dict[Term, float]:
+def _shares(facts: MarginFacts, weights: Mapping[Term, float] | None = None) -> dict[Term, float]:
     """Return what the variance of each component adds to that of all cells, v_A."""
     totals = dict.fromkeys(components(facts.terms), 0.0)
-    for term in facts.terms:
+    for term, weight in {**dict.fromkeys(facts.terms, 1.0), **(weights or {})}.items():
         size = cells(term, facts.sizes)
         for part in subsets(term):
             rest = size / cells(part, facts.sizes)
-            totals[part] += size * unlike(part, facts.sizes) / rest**2
+            totals[part] += weight * size * unlike(part, facts.sizes) / rest**2
     return totals
 
 

@@ -11,9 +11,10 @@ from scipy.special import chdtrc
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.count_noise import component_plan
-from dpmodels.mechanisms.margins import EXCESS, Graph, Residual, chosen_margins
+from dpmodels.mechanisms.margins import EXCESS, Graph, Residual, chosen_margins, plan_of_graph
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import source
+from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.graphical.measurements import centred_table, rounds_of
 from dpmodels.postprocess.residuals import cells, largest, summed, unlike
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
@@ -69,7 +70,7 @@ def test_no_neighbours_cost_more_than_the_event_whatever_graph_is_chosen(relatio
     graphs = [set_ for size in (1, 2, 3, 6) for set_ in combinations(PAIRS, size)]
     for edges in graphs[:: 1 + len(graphs) // 6]:
         isolated = tuple((i,) for i in EVERY if not any(i in edge for edge in edges))
-        second = component_plan(replace(plan.facts, terms=(*isolated, *edges)), plan.second)
+        second = plan_of_graph(replace(plan.facts, terms=(*isolated, *edges)), plan.second)
         assert second.events == plan.events[1:]
         first = (0,) * len(SIZES)
         replacements = product(*map(range, SIZES)) if relation.n_public else [None]
@@ -165,8 +166,27 @@ def test_the_second_round_can_be_drawn_for_every_graph(sizes, relation):
                 (i,) for i in range(len(sizes)) if i not in {j for e in edges for j in e}
             )
             chosen = replace(plan.facts, terms=(*isolated, *edges))
-            second = component_plan(chosen, plan.second)
+            second = plan_of_graph(chosen, plan.second)
             assert widest(second) < EXCESS / 16 * widest(plan.first)
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
+def test_the_round_of_a_graph_has_closer_single_variables_than_all_cells_alike(relation):
+    """At the same cost; of numbers not, and the noise in pairs is at most a quarter larger."""
+    facts = MarginFacts((8,) * 6, tuple(combinations(range(6), 2))[:9], relation)
+    alike = component_plan(facts, ZCDP(0.1))
+    second = plan_of_graph(facts, ZCDP(0.1), (FineCells(0, (0.0, 1.0), 1),))
+    assert alike.events == second.events
+    ratios = np.array(second.noise_sds) / np.array(alike.noise_sds)
+    for part, ratio in zip(alike.measured, ratios, strict=True):
+        assert 1 < ratio < 1.25 if part == (0,) or len(part) == 2 else ratio < 0.75
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
+def test_variables_without_edges_are_alike(relation):
+    facts = MarginFacts(SIZES, tuple((i,) for i in EVERY), relation)
+    second = plan_of_graph(facts, ZCDP(0.1), (FineCells(0, (0.0, 1.0), 1),))
+    assert second.noise_sds == pytest.approx(component_plan(facts, ZCDP(0.1)).noise_sds)
 
 
 def test_budgets_that_it_does_not_give_are_refused():
