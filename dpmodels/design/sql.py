@@ -32,7 +32,7 @@ from dpmodels.formula import Block, Design
 from dpmodels.formula.values import Binned, BoundSide, Category, Clipped, Column, Evaluate, Real
 from dpmodels.frames import RowSource, to_days, to_float
 from dpmodels.frames.convert import LevelCodes
-from dpmodels.frames.engine import Engine, GroupedSource, groups_rows, kind_of_type
+from dpmodels.frames.engine import Engine, GroupedSource, double_quoted, groups_rows, kind_of_type
 from dpmodels.frames.protocol import Holds, Kind, decoded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.typing import Floats, Integers
@@ -111,7 +111,9 @@ def sums_of_rows(
     names = design.variables
     converted = [_converted(engine, name, design.codebook[name]) for name in names]
     coded = [text for block in design.blocks for text in _coded(block, names)]
-    if None in converted or None in coded or not _reads_all(design, names):
+    factors = (factor for block in design.blocks for factor in block.factors)
+    read = {getattr(factor.evaluate, "name", None) for factor in factors}
+    if None in converted or None in coded or read != set(names):
         return None
     return _queries(
         engine,
@@ -123,12 +125,6 @@ def sums_of_rows(
         ],
         int(lattice.radius) if longest > lattice.radius**2 else 0,
     )
-
-
-def _reads_all(design: Design, names: tuple[str, ...]) -> bool:
-    """Whether a row without one of the columns is incomplete."""
-    factors = (factor for block in design.blocks for factor in block.factors)
-    return {getattr(factor.evaluate, "name", None) for factor in factors} == set(names)
 
 
 def _queries(
@@ -238,7 +234,7 @@ def _fence(texts: Iterable[str | None]) -> str:
 
 
 def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
-    kind = kind_of_type(engine.columns()[name])
+    kind = kind_of_type(engine.types[name])
     if isinstance(variable, Categorical):
         return _level_code(engine, name, variable, kind)
     is_days = kind.holds is Holds.DAYS
@@ -257,7 +253,7 @@ def _float(engine: Engine, name: str, kind: Kind) -> str | None:
     """Read a number or truth value."""
     if kind.holds is not Holds.WHOLE and kind.name not in _REALS:
         return None
-    return f"{engine.quoted(name)}::{'int::' * (kind.name == 'boolean')}float8"
+    return f"{double_quoted(name)}::{'int::' * (kind.name == 'boolean')}float8"
 
 
 def _without(text: str, missing: Floats) -> str:
@@ -294,10 +290,15 @@ def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) ->
     every = LevelCodes((*levels, *variable.missing, *labels))
     if kind.name in _TEXTS:
         texts = dict(zip(levels, range(len(levels)), strict=True)) | dict(labels)
-        is_simple = all(isinstance(text, str) and _is_simple(text) for text in texts)
+        # Texts that are the same between quotes under every encoding and setting.
+        is_simple = all(
+            isinstance(text, str)
+            and (text.isascii() and text.isprintable() and not set(text) & set("'\\"))
+            for text in texts
+        )
         if every.any_number or every.any_time or not is_simple:
             return None
-        subject = f'{engine.quoted(name)}::text COLLATE "C"'
+        subject = f'{double_quoted(name)}::text COLLATE "C"'
         cases = [f"WHEN '{text}' THEN {code}" for text, code in texts.items()]
     else:
         number = _float(engine, name, kind)
@@ -307,11 +308,6 @@ def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) ->
         subject = number
         cases = [f"WHEN {_number(value)} THEN {code}" for value, code in codes.items()]
     return f"CASE {subject} {' '.join(cases)} END"
-
-
-def _is_simple(text: str) -> bool:
-    """Whether a text is the same between quotes under every encoding and setting."""
-    return text.isascii() and text.isprintable() and not set(text) & set("'\\")
 
 
 # Coded columns.
