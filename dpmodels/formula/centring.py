@@ -51,7 +51,13 @@ def product_centres(sides: TwoSided, proposed: Centres | None = None) -> Centres
     A number stays as it is where a product with it lacks a lower-order term: centred, it would be
     another model.
     """
-    numbers = _numbers_in_products(sides.terms)
+    numbers = {
+        factor.code: factor
+        for block in sides.terms.blocks
+        if len(block.factors) > 1
+        for factor in block.factors
+        if isinstance(factor, Real)
+    }
     if proposed is None:
         middles = ((code, (x.lower + x.upper) / 2) for code, x in numbers.items())
         proposed = tuple((code, middle) for code, middle in middles if middle != 0)
@@ -66,16 +72,6 @@ def product_centres(sides: TwoSided, proposed: Centres | None = None) -> Centres
             return centres
         centres = tuple((code, middle) for code, middle in centres if code not in lacking)
     return ()
-
-
-def _numbers_in_products(terms: Design) -> dict[str, Real]:
-    return {
-        factor.code: factor
-        for block in terms.blocks
-        if len(block.factors) > 1
-        for factor in block.factors
-        if isinstance(factor, Real)
-    }
 
 
 def centred_sides(sides: TwoSided, centres: Centres) -> TwoSided:

@@ -31,7 +31,7 @@ from dpmodels.formula.functions import (
     starts_of_parts,
     whole_names,
 )
-from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, variables_in
+from dpmodels.formula.parse import parsed_formula, quote, variables_in
 from dpmodels.formula.tally import MAX_CELLS, Margins, binned
 from dpmodels.formula.values import Category, Column, Real, Varying
 from dpmodels.postprocess.graphical.histograms import FineCells, Histogram
@@ -192,7 +192,23 @@ def cut_columns(
     book = checked_codebook(codebook)
     parsed = parsed_formula(formula, book)
     check_removed(parsed, book)
-    codes = _codes(parsed)
+    text = shorten(parsed.text)
+    if parsed.response:
+        raise FormulaError(
+            f"formula {text!r} has a left side, which a synthetic table does not have; write '~ .'"
+        )
+    products = [term for term in parsed.predictors if len(term) > 1]
+    if products:
+        raise FormulaError(
+            f"formula {text!r} has the product {shorten(':'.join(products[0]))!r}; name columns "
+            "alone, '~ a + b', and products in structure="
+        )
+    codes = tuple(code for (code,) in parsed.predictors)
+    if len(codes) < 2:
+        raise FormulaError(
+            f"formula {text!r} names {len(codes)} column; a synthetic table has two or more. For "
+            "one column write dp_hist or dp_table"
+        )
     cells = _cells(cuts, codes)
     columns = tuple(_column(compile_factor(code, book), code, cells) for code in codes)
     categories = tuple(column.category for column in columns)
@@ -214,27 +230,6 @@ def check_cells(n_tables: int, n_cells: int) -> None:
             f"the {n_tables:,} tables of these columns have {n_cells:,} cells; at most "
             f"{MAX_CELLS:,} are counted. Write smaller cuts=, fewer columns, or structure="
         )
-
-
-def _codes(parsed: ParsedFormula) -> tuple[str, ...]:
-    text = shorten(parsed.text)
-    if parsed.response:
-        raise FormulaError(
-            f"formula {text!r} has a left side, which a synthetic table does not have; write '~ .'"
-        )
-    products = [term for term in parsed.predictors if len(term) > 1]
-    if products:
-        raise FormulaError(
-            f"formula {text!r} has the product {shorten(':'.join(products[0]))!r}; name columns "
-            "alone, '~ a + b', and products in structure="
-        )
-    codes = tuple(code for (code,) in parsed.predictors)
-    if len(codes) < 2:
-        raise FormulaError(
-            f"formula {text!r} names {len(codes)} column; a synthetic table has two or more. For "
-            "one column write dp_hist or dp_table"
-        )
-    return codes
 
 
 def plain_cuts(cuts: Mapping[str, object]) -> tuple[tuple[object, ...], ...]:

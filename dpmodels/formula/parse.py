@@ -12,8 +12,9 @@ import json
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
 
 from dpmodels.errors import FormulaError, shorten
@@ -262,24 +263,18 @@ def parsed_formula(text: str, names: Iterable[str]) -> ParsedFormula:
     remaining = _variables(parsed.response + parsed.predictors)
     if not _variables((removed,)) - remaining:
         return parsed
-    return replace(
-        parsed, text=_formula_text(parsed, [name for name in right_names if name in remaining])
-    )
+    # By its terms; of very many "." for all names at the right, which come first.
+    right_codes = [":".join(term) for term in parsed.predictors]
+    left_codes = " + ".join(":".join(term) for term in parsed.response)
+    if sum(map(len, right_codes)) + 3 * len(right_codes) + len(left_codes) > MAX_LENGTH - 9:
+        dotted = [quote(name) for name in right_names if name in remaining]
+        right_codes = [".", *(code for code in right_codes if code not in dotted)]
+    tidy = f"{left_codes} ~ {' + '.join(right_codes) or '1'}{'' if intercept else ' - 1'}"
+    return replace(parsed, text=tidy.strip())
 
 
 def _variables(terms: Iterable[Term]) -> set[str]:
     return {name for term in terms for code in term for name in variables_in(code)}
-
-
-def _formula_text(parsed: ParsedFormula, right_names: Sequence[str]) -> str:
-    """Write a formula by its terms; ``.`` for all `right_names`, which come first, of very many."""
-    terms = [":".join(term) for term in parsed.predictors]
-    left = " + ".join(":".join(term) for term in parsed.response)
-    if sum(map(len, terms)) + 3 * len(terms) + len(left) > MAX_LENGTH - 9:
-        quoted = [quote(name) for name in right_names]
-        terms = [".", *(term for term in terms if term not in quoted)]
-    right = " + ".join(terms) or "1"
-    return f"{left} ~ {right}{'' if parsed.intercept else ' - 1'}".strip()
 
 
 def _tree(text: str) -> ParseNode:
@@ -367,19 +362,16 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
             if adds:
                 terms.setdefault(key, term)
             else:
-                _remove(terms, key, term)
+                if key not in terms and key != INTERCEPT:
+                    raise FormulaError(
+                        f"formula subtracts {shorten(':'.join(term))!r}, which is not among the "
+                        "terms before it; leave it out. A number is subtracted inside I(), for "
+                        "example I(age - 50)"
+                    )
+                terms.pop(key, None)
                 reading.removed.extend(term)
         _check_count(len(terms))
     return terms
-
-
-def _remove(terms: Terms, key: frozenset[str], term: Term) -> None:
-    if key not in terms and key != INTERCEPT:
-        raise FormulaError(
-            f"formula subtracts {shorten(':'.join(term))!r}, which is not among the terms before "
-            "it; leave it out. A number is subtracted inside I(), for example I(age - 50)"
-        )
-    terms.pop(key, None)
 
 
 def _intercept(terms: Terms) -> Terms:
@@ -446,11 +438,8 @@ def _power(node: ParseNode, reading: Reading, depth: int) -> Terms:
             f"'**' is followed by {shorten(exponent_text)!r}; expected a whole number from 1 to "
             f"{MAX_ORDER} (interactions up to that order). A variable's power is I(x ** 2)"
         )
-    terms = _expand(base, reading, depth + 1)
-    result = terms
-    for _ in range(int(exponent_text) - 1):
-        result = _product("*", result, terms)
-    return result
+    terms = [_expand(base, reading, depth + 1)] * int(exponent_text)
+    return reduce(partial(_product, "*"), terms)
 
 
 def _interact(left: Terms, right: Terms) -> Terms:

@@ -112,7 +112,22 @@ def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
         raise FormulaError(
             f"formula {shorten(parsed.text)!r} has no group and no intercept; {_WRITE}"
         )
-    when = _time(time, book)
+    when = compile_factor(time, book)
+    if not isinstance(when, Real) or when.variable is None or when.date:
+        raise FormulaError(
+            f"{shorten(time)!r} in Surv() is not a declared number. Write the time since a row's "
+            "own start as a variable without a transformation, such as days=dp.Integer(0, 3650)"
+        )
+    if when.step and when.upper - when.lower < 3 * when.step:
+        raise FormulaError(
+            f"{shorten(time)!r} in Surv() is declared with fewer than four values; declare it up "
+            "to the end of the follow-up"
+        )
+    if when.lower < 0:
+        raise FormulaError(
+            f"{shorten(time)!r} in Surv() is declared from {when.lower:g} on: the time since a "
+            "row's own start is not negative; declare it from 0 on"
+        )
     how = _ending(event, book, when)
     groups = tuple(grouping(compile_factor(code, book)) for code in codes)
     overlap = {when.code, how.code} & {group.code for group in groups}
@@ -141,27 +156,6 @@ def _left(parsed: ParsedFormula) -> tuple[str, str]:
         f"formula {shorten(parsed.text)!r}: the left side of dp_survfit is Surv(time, event); "
         f"{_WRITE}"
     )
-
-
-def _time(code: str, book: Codebook) -> Real:
-    """Return the time, a variable without a transformation that is not negative."""
-    value = compile_factor(code, book)
-    if not isinstance(value, Real) or value.variable is None or value.date:
-        raise FormulaError(
-            f"{shorten(code)!r} in Surv() is not a declared number. Write the time since a row's "
-            "own start as a variable without a transformation, such as days=dp.Integer(0, 3650)"
-        )
-    if value.step and value.upper - value.lower < 3 * value.step:
-        raise FormulaError(
-            f"{shorten(code)!r} in Surv() is declared with fewer than four values; declare it up "
-            "to the end of the follow-up"
-        )
-    if value.lower < 0:
-        raise FormulaError(
-            f"{shorten(code)!r} in Surv() is declared from {value.lower:g} on: the time since a "
-            "row's own start is not negative; declare it from 0 on"
-        )
-    return value
 
 
 def _ending(code: str, book: Codebook, time: Real) -> Category:
@@ -347,29 +341,25 @@ def _ends(value: Real, by: object) -> Floats:
     """Return the first value of each period, and what comes after the last."""
     by = ("day" if value.date else 1) if by is None else by
     if value.date and isinstance(by, str) and by in CALENDAR:
-        return _calendar(value, by)
+        if by == "day":
+            return _stepped(value, value.lower, 1)
+        if by == "week":
+            return _stepped(value, (value.lower - _MONDAY) // _WEEK * _WEEK + _MONDAY, _WEEK)
+        first, last = (
+            np.array([value.lower, value.upper])
+            .astype("datetime64[D]")
+            .astype("datetime64[M]")
+            .astype(np.int64)
+        )
+        width = MONTHS[by]
+        months = np.arange(first // width * width, last + 1, width).astype("datetime64[M]")
+        starts = months.astype("datetime64[D]").astype(np.float64)
+        return np.append(np.maximum(starts, value.lower), value.upper + 1)
     if isinstance(by, int | np.integer) and not isinstance(by, bool) and by >= 1:
         return _stepped(value, value.lower, int(by))
     units = ", ".join(map(repr, CALENDAR)) + ", or " if value.date else ""
     kind = "days" if value.date else "values"
     raise ArgumentError(f"by={quoted(by)}: expected {units}a whole number of {kind} from 1 up")
-
-
-def _calendar(value: Real, by: str) -> Floats:
-    if by == "day":
-        return _stepped(value, value.lower, 1)
-    if by == "week":
-        return _stepped(value, (value.lower - _MONDAY) // _WEEK * _WEEK + _MONDAY, _WEEK)
-    first, last = (
-        np.array([value.lower, value.upper])
-        .astype("datetime64[D]")
-        .astype("datetime64[M]")
-        .astype(np.int64)
-    )
-    width = MONTHS[by]
-    months = np.arange(first // width * width, last + 1, width).astype("datetime64[M]")
-    starts = months.astype("datetime64[D]").astype(np.float64)
-    return np.append(np.maximum(starts, value.lower), value.upper + 1)
 
 
 def _stepped(value: Real, first: float, width: int) -> Floats:
