@@ -305,7 +305,11 @@ def split_secret(secret: bytes, shares: int, needed: int) -> tuple[KeyShare, ...
             f"to that of the shares, of a secret of {SECRET_BYTES} bytes"
         )
     polynomial = [int.from_bytes(secret)] + [secrets.randbelow(PRIME) for _ in range(needed - 1)]
-    return tuple(KeyShare(at, _value(polynomial, at)) for at in range(1, shares + 1))
+    values = (
+        sum(factor * at**power for power, factor in enumerate(polynomial)) % PRIME
+        for at in range(1, shares + 1)
+    )
+    return tuple(map(KeyShare, range(1, shares + 1), values))
 
 
 def join_secret(parts: Sequence[KeyShare], needed: int) -> bytes:
@@ -327,10 +331,3 @@ def join_secret(parts: Sequence[KeyShare], needed: int) -> bytes:
     if secret >= 2 ** (8 * SECRET_BYTES):
         raise ArgumentError("the shares are not of one secret")
     return secret.to_bytes(SECRET_BYTES)
-
-
-def _value(polynomial: Sequence[int], at: int) -> int:
-    value = 0
-    for coefficient in reversed(polynomial):
-        value = (value * at + coefficient) % PRIME
-    return value
