@@ -89,7 +89,9 @@ class Service:
         """Queue the jobs again that a stopped server left, unless they were charged."""
         charged = {name: charged_jobs(ledger) for name, ledger in self.ledgers.items()}
         for job in self.state.jobs():
-            if job.state not in (HELD, QUEUED) or self._waits(job):
+            table = self.gate.tables.get(job.table)
+            waits = job.state == HELD and table is not None and table.approval
+            if job.state not in (HELD, QUEUED) or waits:
                 continue
             if self.state.answer_path(job.id).exists():
                 self.state.set_job(job.id, ANSWERED)
@@ -97,10 +99,6 @@ class Service:
                 self.state.set_job(job.id, FAILED)
             else:
                 self._queue(job)
-
-    def _waits(self, job: Job) -> bool:
-        table = self.gate.tables.get(job.table)
-        return job.state == HELD and table is not None and table.approval
 
     def _scheduled(self, job: Job) -> Job:
         return job._replace(state=QUEUED, public_at=self.queues[job.table].public_at(job))
