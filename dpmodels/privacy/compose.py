@@ -138,20 +138,6 @@ def _rho(event: Event) -> float:
             return pure_to_zcdp(pure_eps(event))
 
 
-def _gathered(events: Iterable[Event]) -> tuple[float, dict[float, int]]:
-    """Return the multiplier of all Gaussian events, and how often each pure eps occurs."""
-    gaussian: Counter[float] = Counter()
-    pure: Counter[float] = Counter()
-    for event in events:
-        if isinstance(event, GaussianEvent):
-            gaussian[event.multiplier] += event.count
-        else:
-            pure[pure_eps(event)] += event.count
-    norm = math.hypot(*(math.sqrt(count) / m for m, count in gaussian.items()))
-    multiplier = 1 / norm if norm > 0 else math.inf
-    return multiplier, dict(sorted(pure.items()))
-
-
 def total_rho(events: Iterable[Event]) -> float:
     """Return the rho of zCDP that a composition satisfies: the sum over its events.
 
@@ -185,8 +171,18 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
         return math.inf
     delta = delta - lost if lost < delta * (1 - _TOLERANCE) else 0.0
     events = unfailing(events)
-    multiplier, pure = _gathered(events)
+    # The multiplier of all Gaussian events, and how often each pure eps occurs.
+    multipliers: Counter[float] = Counter()
+    counts: Counter[float] = Counter()
+    for event in events:
+        if isinstance(event, GaussianEvent):
+            multipliers[event.multiplier] += event.count
+        else:
+            counts[pure_eps(event)] += event.count
+    norm = math.hypot(*(math.sqrt(count) / m for m, count in multipliers.items()))
+    multiplier = 1 / norm if norm > 0 else math.inf
     multiplier *= 1 - LATTICE_LOSS
+    pure = dict(sorted(counts.items()))
     if math.inf in pure:
         return math.inf
     gaussian = 0.0
