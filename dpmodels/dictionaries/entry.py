@@ -259,7 +259,10 @@ class Entry:
         """Return the declared range or the first levels, with ``?`` for unknown facts."""
         if self.is_complete:
             return brief(self.variable(name))
-        bounds = [_bound_text(end) for end in (self.lower, self.upper)]
+        bounds = [
+            (UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end))
+            for end in (self.lower, self.upper)
+        ]
         text = UNKNOWN if bounds == [UNKNOWN] * 2 else " to ".join(bounds)
         return text + said_missing(self.missing)
 
@@ -291,11 +294,11 @@ def joined(name: str, left: Entry, right: Entry) -> Entry:
     """
     for word in _COMPARED:
         first, second = getattr(left, word), getattr(right, word)
-        if _is_set(word, first) and _is_set(word, second) and first != second:
+        if _DEFAULTS[word] not in (first, second) and first != second:
             _disagree(name, word, first, second)
     facts = {field.name: getattr(left, field.name) for field in fields(Entry)}
     facts |= {
-        word: getattr(right, word) for word, value in facts.items() if not _is_set(word, value)
+        word: getattr(right, word) for word, value in facts.items() if value == _DEFAULTS[word]
     }
     facts["kind"] = _kind(name, left, right)
     label = _without_sample_mark(left.label) or _without_sample_mark(right.label)
@@ -311,32 +314,24 @@ def settled(name: str, entry: Entry) -> Entry:
     in surveys, where ``-9`` is labelled "refused". The range of a category stands for its whole
     numbers if it has no levels.
     """
-    entry = _without_missing(entry)
-    if entry.kind in ("boolean", "date"):
-        return entry
-    if not entry.levels:
-        return _unlabelled(entry)
-    if entry.kind in _NUMBERS and len(entry.levels) < 2 and not entry.has_range:
-        return replace(entry, levels=(), labels=())
-    return _labelled(name, entry)
-
-
-def _without_missing(entry: Entry) -> Entry:
     positions = [
         position for position, level in enumerate(entry.levels) if level not in entry.missing
     ]
     levels = tuple(entry.levels[position] for position in positions)
     labels = tuple(entry.labels[position] for position in positions) if entry.labels else ()
-    return replace(entry, levels=levels, labels=_unlike(levels, labels))
-
-
-def _unlabelled(entry: Entry) -> Entry:
-    """Return an entry without levels: a bound makes a number, the range of a category levels."""
-    if entry.kind == "categorical" and entry.has_range:
-        listed = tuple(codes_between(entry.lower, entry.upper, ()))
-        return replace(entry, levels=listed, lower=None, upper=None)
-    bounded = entry.lower is not None or entry.upper is not None
-    return replace(entry, kind="numeric") if bounded and not entry.kind else entry
+    entry = replace(entry, levels=levels, labels=_unlike(levels, labels))
+    if entry.kind in ("boolean", "date"):
+        return entry
+    if not entry.levels:
+        # A bound makes a number, the range of a category its levels.
+        if entry.kind == "categorical" and entry.has_range:
+            listed = tuple(codes_between(entry.lower, entry.upper, ()))
+            return replace(entry, levels=listed, lower=None, upper=None)
+        bounded = entry.lower is not None or entry.upper is not None
+        return replace(entry, kind="numeric") if bounded and not entry.kind else entry
+    if entry.kind in _NUMBERS and len(entry.levels) < 2 and not entry.has_range:
+        return replace(entry, levels=(), labels=())
+    return _labelled(name, entry)
 
 
 def _labelled(name: str, entry: Entry) -> Entry:
@@ -432,10 +427,6 @@ def _without_sample_mark(label: str) -> str:
     return label.removesuffix(PUBLIC_ROWS).removesuffix("; ")
 
 
-def _is_set(word: str, value: object) -> bool:
-    return bool(value != _DEFAULTS[word])
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -476,7 +467,3 @@ def _disagree(name: str, word: str, first: object, second: object) -> NoReturn:
         f"variable {name!r} has two entries that disagree: {word} {' and '.join(values)}; keep one "
         "of them, or correct the other"
     )
-
-
-def _bound_text(end: object) -> str:
-    return UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end)

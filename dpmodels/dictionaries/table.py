@@ -146,36 +146,35 @@ def _ddi_entry(name: str, element: Element) -> Entry:
     where = f"variable {name!r}"
     form = element.find("varFormat")
     character = form is not None and form.get("type") == "character"
-    categories, absent = _categories(element, character, where)
+    groups = [group for group in element.findall("catgry") if group.find("catValu") is not None]
+    codes = [_ddi_code(_element_text(group.find("catValu")), character) for group in groups]
+    labels = [_element_text(group.find("labl")) for group in groups]
+    pairs = zip(codes, groups, strict=True)
+    absent = [code for code, group in pairs if group.get("missing") == "Y"]
+    categories = once(zip(codes, labels, strict=True), where)
     lower, upper = (_end(element, end, where) for end in ("min", "max"))
     continuous = element.get("intrvl") == "contin"
     listed = {} if continuous and lower is None else categories
     days = form is not None and form.get("category") in ("date", "time")
     is_integer = element.get("dcml") == "0" and continuous
     kind = "date" if days else "categorical" if character else "numeric"
+    items = element.findall("invalrng/item")
+    invalid = [_ddi_code(one_line(item.get("VALUE")), character) for item in items]
+    for piece in element.findall("invalrng/range"):
+        low, high = (number_in(one_line(piece.get(end))) for end in ("min", "max"))
+        invalid += codes_between(low, high, categories)
     entry = Entry(
         kind="integer" if kind == "numeric" and is_integer else kind,
         lower=lower,
         upper=upper,
         levels=tuple(listed),
         labels=tuple(listed.values()),
-        missing=tuple(dict.fromkeys(_invalid(element, character, categories) + absent)),
+        missing=tuple(dict.fromkeys(invalid + absent)),
         label=_element_text(element.find("labl")),
         unit=one_line(element.get("measUnit")),
         ordered=element.get("nature") == "ordinal" and bool(listed),
     )
     return settled(name, entry)
-
-
-def _categories(
-    element: Element, character: bool, where: str
-) -> tuple[dict[Level, str], list[Level]]:
-    groups = [group for group in element.findall("catgry") if group.find("catValu") is not None]
-    codes = [_ddi_code(_element_text(group.find("catValu")), character) for group in groups]
-    labels = [_element_text(group.find("labl")) for group in groups]
-    pairs = zip(codes, groups, strict=True)
-    absent = [code for code, group in pairs if group.get("missing") == "Y"]
-    return once(zip(codes, labels, strict=True), where), absent
 
 
 def _end(element: Element, end: str, where: str) -> Any:
@@ -186,17 +185,6 @@ def _end(element: Element, end: str, where: str) -> Any:
     if not bounds or None in bounds:
         return None
     return min(bounds) if end == "min" else max(bounds)
-
-
-def _invalid(element: Element, character: bool, listed: Iterable[Level]) -> list[Level]:
-    codes = [
-        _ddi_code(one_line(item.get("VALUE")), character)
-        for item in element.findall("invalrng/item")
-    ]
-    for piece in element.findall("invalrng/range"):
-        lower, upper = (number_in(one_line(piece.get(end))) for end in ("min", "max"))
-        codes += codes_between(lower, upper, listed)
-    return codes
 
 
 def _ddi_code(text: str, character: bool) -> Level:
@@ -354,21 +342,6 @@ def read_excel(path: Path) -> dict[str, Entry]:
             'reading Excel files needs openpyxl: pip install "dpmodels[labels]"'
         ) from None
     content = read_bytes(path, MOST_BYTES)
-    _require_plain(content, where)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            book = load_workbook(BytesIO(content), read_only=True, data_only=True)
-            sheet = book.worksheets[0]
-            lines = list(
-                sheet.iter_rows(max_row=MOST_LINES, max_col=_MOST_COLUMNS, values_only=True)
-            )
-    except Exception:
-        raise CodebookError(f"{where} is damaged: save it anew, as .xlsx or as CSV") from None
-    return entries_of(lines, where)
-
-
-def _require_plain(content: bytes, where: str) -> None:
     try:
         with ZipFile(BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
@@ -381,6 +354,17 @@ def _require_plain(content: bytes, where: str) -> None:
         raise
     except Exception:
         raise CodebookError(f"{where} is not an Excel file: save it as .xlsx or as CSV") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            book = load_workbook(BytesIO(content), read_only=True, data_only=True)
+            sheet = book.worksheets[0]
+            lines = list(
+                sheet.iter_rows(max_row=MOST_LINES, max_col=_MOST_COLUMNS, values_only=True)
+            )
+    except Exception:
+        raise CodebookError(f"{where} is damaged: save it anew, as .xlsx or as CSV") from None
+    return entries_of(lines, where)
 
 
 # Variable metadata of SPSS, Stata and SAS files; their rows are not read.
@@ -435,28 +419,25 @@ def read_labelled(path: Path) -> dict[str, Entry]:
     if not path.is_file():
         raise CodebookError(f"there is no file {where}: check the path and the working folder")
     try:
-        variables = conform([_FileVariable], parse(_metadata_json(path)), "")
+        reader = READERS[path.suffix.lower()]
+        script = Path(__file__).with_name("metadata_process.py").read_text("utf-8")
+        options = json.dumps(_MORE.get(reader, {}))
+        process = subprocess.run(
+            [sys.executable, "-P", "-c", script, str(path), reader, options],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=True,
+        )
+        if len(process.stdout) > MOST_BYTES:
+            raise FrameError("its metadata are too large")
+        variables = conform([_FileVariable], parse(process.stdout), "")
     except (FrameError, subprocess.SubprocessError, OSError):
         raise CodebookError(
             f"{where} is damaged, or does not match its suffix: write it anew"
         ) from None
     return {variable.name: _labelled_entry(variable) for variable in variables}
-
-
-def _metadata_json(path: Path) -> bytes:
-    reader = READERS[path.suffix.lower()]
-    script = Path(__file__).with_name("metadata_process.py").read_text("utf-8")
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", script, str(path), reader, json.dumps(_MORE.get(reader, {}))],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=_SECONDS,
-        check=True,
-    )
-    if len(process.stdout) > MOST_BYTES:
-        raise FrameError("its metadata are too large")
-    return process.stdout
 
 
 def _labelled_entry(variable: _FileVariable) -> Entry:

@@ -237,10 +237,6 @@ def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterato
                 f"Mechanism {name}: no details, since the ledger records only its name and no "
                 "result of it was given."
             )
-    yield from _numerics(infos)
-
-
-def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[blocks.Block]:
     supplied = [info.name for info in infos if info.numerics in (CHECKED, NOT_CHECKED)]
     rest = [info for info in infos if info.name not in supplied]
     ideal = [info.name for info in rest if not info.numerics.startswith("exact")]
