@@ -129,14 +129,33 @@ def read_study(path: str) -> Study:
         if not isinstance(plain.get(section), kind) or not plain[section]:
             header = "[study]" if kind is dict else "[[release]]"
             raise ArgumentError(f"{path!r} has no {header}: write one, see dpmodels run --help")
-    settings = _settings(plain["study"], Path(path).absolute().parent)
+    stated = plain["study"]
+    require_known(stated, _STUDY, "[study]")
+    settings = {
+        name: conform(_STUDY[name], value, f"[study] {name}") for name, value in stated.items()
+    }
+    for name in ("data", "out"):
+        _require_key(settings, name, "[study]")
+    if settings.get("person") is True:
+        raise ArgumentError('[study] person = true: write the column, person = "id", or false')
+    for name in ("data", "codebook", "ledger", "out"):
+        if name in settings:
+            if not str(settings[name]).strip():
+                raise ArgumentError(f'[study] {name} = "": write a path, or leave the line out')
+            settings[name] = located(str(settings[name]), Path(path).absolute().parent)
     releases = tuple(map(_release, _sections(plain, "release")))
     _require_unique([release.name for release in releases], "release")
     verbs = {release.name: release.call.verb for release in releases}
     names = list(verbs)
     tables = tuple(_table(entry, verbs) for entry in _sections(plain, "table"))
     _require_unique([*names, *(table.name for table in tables)], "table")
-    disclosure = _disclosure_options(plain.get("disclosure", {}))
+    section = plain.get("disclosure", {})
+    if not isinstance(section, dict):
+        raise ArgumentError("[disclosure]: expected one section, not a list")
+    require_known(section, keyword_names(dp.disclosure), "[disclosure]")
+    disclosure = {word: _day(value) for word, value in section.items()}
+    with _error_location("[disclosure]"):
+        dp.disclosure(dp.Ledger(eps=1.0), **disclosure)
     return Study(Path(path), settings, releases, tables, disclosure)
 
 
@@ -155,23 +174,6 @@ def _sections(plain: Mapping[str, object], section: str) -> list[dict[str, objec
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ArgumentError(f"[{section}]: write [[{section}]], one for each")
     return entries
-
-
-def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
-    require_known(plain, _STUDY, "[study]")
-    settings = {
-        name: conform(_STUDY[name], value, f"[study] {name}") for name, value in plain.items()
-    }
-    for name in ("data", "out"):
-        _require_key(settings, name, "[study]")
-    if settings.get("person") is True:
-        raise ArgumentError('[study] person = true: write the column, person = "id", or false')
-    for name in ("data", "codebook", "ledger", "out"):
-        if name in settings:
-            if not str(settings[name]).strip():
-                raise ArgumentError(f'[study] {name} = "": write a path, or leave the line out')
-            settings[name] = located(str(settings[name]), beside)
-    return settings
 
 
 def _release(plain: Mapping[str, Plain]) -> StudyRelease:
@@ -225,19 +227,15 @@ def _table(plain: Mapping[str, object], verbs: Mapping[str, Callable[..., object
         if not of:
             raise ArgumentError("of: names no release; write one, or leave it out for all")
         for release in of:
-            _require_column(release, verbs[release])
+            kinds = members(evaluated_signature(verbs[release]).return_annotation)
+            if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
+                raise ArgumentError(
+                    f"of: the result of release {release!r} has no column in a table. Write "
+                    f"of = [...] with names of {ACCEPTED}"
+                )
         looks = signature(look_of)
         look_of(**{word: kwargs.get(word, signature(dp.etable)[word].default) for word in looks})
     return Table(name, of, kwargs)
-
-
-def _require_column(name: str, verb: Callable[..., object]) -> None:
-    kinds = members(evaluated_signature(verb).return_annotation)
-    if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
-        raise ArgumentError(
-            f"of: the result of release {name!r} has no column in a table. Write of = [...] with "
-            f"names of {ACCEPTED}"
-        )
 
 
 @contextmanager
@@ -247,16 +245,6 @@ def _error_location(where: str) -> Iterator[None]:
     except DPModelsError as error:
         error.args = (f"{where}: {error}",)
         raise
-
-
-def _disclosure_options(plain: Plain) -> dict[str, object]:
-    if not isinstance(plain, dict):
-        raise ArgumentError("[disclosure]: expected one section, not a list")
-    require_known(plain, keyword_names(dp.disclosure), "[disclosure]")
-    kwargs = {word: _day(value) for word, value in plain.items()}
-    with _error_location("[disclosure]"):
-        dp.disclosure(dp.Ledger(eps=1.0), **kwargs)
-    return kwargs
 
 
 def keyword_names(function: Callable[..., object]) -> list[str]:
