@@ -88,7 +88,14 @@ def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                _reserve(file.fileno(), len(content))
+                # Reserve the space of a file if the system can, so that no write fails halfway.
+                size = len(content)
+                if size and hasattr(os, "posix_fallocate"):
+                    try:
+                        os.posix_fallocate(file.fileno(), 0, size)
+                    except OSError as error:
+                        if error.errno in _NO_ROOM:
+                            raise
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -195,16 +202,6 @@ def _same_or_inside(place: Path, reference: Path) -> bool:
 
 def _unused(place: Path) -> Path:
     return place.with_name(f".{secrets.token_hex(16)}.partial")
-
-
-def _reserve(descriptor: int, size: int) -> None:
-    """Reserve the space of a file if the system can, so that no write fails halfway."""
-    if size and hasattr(os, "posix_fallocate"):
-        try:
-            os.posix_fallocate(descriptor, 0, size)
-        except OSError as error:
-            if error.errno in _NO_ROOM:
-                raise
 
 
 def _sync_folder(place: Path) -> None:
