@@ -118,7 +118,19 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
         if overwrite:
             os.replace(partial, place)
         else:
-            _name_once(partial, place)
+            # Fail if the name exists. On file systems without links, an empty file reserves the
+            # name until the complete one replaces it.
+            try:
+                os.link(partial, place)
+            except FileExistsError:
+                raise
+            except OSError:
+                os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                try:
+                    os.replace(partial, place)
+                except OSError:
+                    discard(place)
+                    raise
     except FileExistsError:
         raise FrameError(_already_exists(place)) from None
     except OSError as error:
@@ -139,25 +151,6 @@ def discard(partial: Path) -> None:
     """Remove a staged file if it still exists."""
     with suppress(OSError):
         os.unlink(partial)
-
-
-def _name_once(partial: Path, place: Path) -> None:
-    """Name a file; fail if the name exists.
-
-    On file systems without links, an empty file reserves the name until the complete one replaces
-    it.
-    """
-    try:
-        os.link(partial, place)
-    except FileExistsError:
-        raise
-    except OSError:
-        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        try:
-            os.replace(partial, place)
-        except OSError:
-            discard(place)
-            raise
 
 
 def checked_path(path: object) -> Path:

@@ -36,7 +36,7 @@ from dpmodels.frames.engine import Engine, GroupedSource, double_quoted, groups_
 from dpmodels.frames.protocol import Holds, Kind, decoded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.typing import Floats, Integers
-from dpmodels.variables import Categorical, Numeric, Variable
+from dpmodels.variables import Categorical, Variable
 
 # Choices: columns whose products are faster summed than read, and levels of a variable.
 MOST_COLUMNS: Final = 12
@@ -64,16 +64,14 @@ class RowSums(NamedTuple):
     outside: str  # The cells of those outside it, in the order of the design's variables
 
 
-class SummedRows(NamedTuple):
-    """What a database has summed: exact integers, and the number of rows that they are of."""
+def summed(
+    engine: Engine, queries: RowSums, lattice: Lattice
+) -> tuple[NDArray[np.object_], int, int]:
+    """Let the database add up the rows on the lattice, in one snapshot.
 
-    moments: NDArray[np.object_]  # Of rows on the lattice, shape (columns + 1, columns + 1)
-    n_rows: int  # Incomplete ones too, without those outside the ball
-    n_outside: int
-
-
-def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
-    """Let the database add up the rows, in one snapshot."""
+    Returns integers, shape (columns + 1, columns + 1), the number of rows that they are of,
+    incomplete ones too, and how many are outside the ball.
+    """
     columns, radius = lattice.columns, int(lattice.radius)
     number = 2 + columns + columns * (columns + 1) // 2
     n_outside, n_inside, *sums = _integers(engine, queries.sums, number)
@@ -84,7 +82,7 @@ def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
     exact[0, 1:] = [total * radius for total in sums[:columns]]
     above = np.triu_indices(columns)
     exact[1:, 1:][above] = sums[columns:]
-    return SummedRows(exact + np.triu(exact, 1).T, engine.count() - n_outside, n_outside)
+    return exact + np.triu(exact, 1).T, engine.count() - n_outside, n_outside
 
 
 def _integers(engine: Engine, query: str, number: int) -> list[int]:
@@ -246,7 +244,15 @@ def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
     text = _float(engine, name, kind)
     if text is None or not _within(np.array([variable.lower, variable.upper]), _BOUNDS):
         return None
-    return _stepped(variable, _without(text, to_float(np.array(variable.missing, dtype=object))))
+    text = _without(text, to_float(np.array(variable.missing, dtype=object)))
+    step = variable.step
+    if not step:
+        return text
+    if not _within(np.array([step]), _FACTORS):
+        return None
+    lower, clipped = _number(variable.lower), _clip(_moved(text), variable.lower, variable.upper)
+    steps = f"round(({clipped} - {lower}) / {_number(step)})"
+    return f"CASE WHEN {text} < {_NAN} THEN {lower} + {_number(step)} * {steps} END"
 
 
 def _float(engine: Engine, name: str, kind: Kind) -> str | None:
@@ -265,17 +271,6 @@ def _without(text: str, missing: Floats) -> str:
 def _moved(text: str) -> str:
     """Add a number to others whose products may underflow."""
     return f"({text} + {_number(_TINY)})"
-
-
-def _stepped(variable: Numeric, text: str) -> str | None:
-    step = variable.step
-    if not step:
-        return text
-    if not _within(np.array([step]), _FACTORS):
-        return None
-    lower, clipped = _number(variable.lower), _clip(_moved(text), variable.lower, variable.upper)
-    steps = f"round(({clipped} - {lower}) / {_number(step)})"
-    return f"CASE WHEN {text} < {_NAN} THEN {lower} + {_number(step)} * {steps} END"
 
 
 def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) -> str | None:

@@ -319,7 +319,15 @@ def settled(name: str, entry: Entry) -> Entry:
     ]
     levels = tuple(entry.levels[position] for position in positions)
     labels = tuple(entry.labels[position] for position in positions) if entry.labels else ()
-    entry = replace(entry, levels=levels, labels=_unlike(levels, labels))
+    # Labels of levels; a blank or duplicate label is replaced by its level.
+    texts = tuple(map(str, levels))
+    shown_labels = labels or texts
+    counts = Counter([*shown_labels, *texts])
+    pairs = zip(texts, shown_labels, strict=True)
+    distinct = tuple(
+        label if label.strip() and counts[label] == 1 else text for text, label in pairs
+    )
+    entry = replace(entry, levels=levels, labels=() if distinct == texts else distinct)
     if entry.kind in ("boolean", "date"):
         return entry
     if not entry.levels:
@@ -331,11 +339,6 @@ def settled(name: str, entry: Entry) -> Entry:
         return replace(entry, kind="numeric") if bounded and not entry.kind else entry
     if entry.kind in _NUMBERS and len(entry.levels) < 2 and not entry.has_range:
         return replace(entry, levels=(), labels=())
-    return _labelled(name, entry)
-
-
-def _labelled(name: str, entry: Entry) -> Entry:
-    """Return an entry with levels: a category, or a number with a range and missing codes."""
     category = replace(entry, kind="categorical", lower=None, upper=None)
     if not entry.has_range or not all(map(_is_number, entry.levels)):
         return category
@@ -429,18 +432,6 @@ def _without_sample_mark(label: str) -> str:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _unlike(levels: tuple[Level, ...], labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return labels of levels; a blank or duplicate label is replaced by its level."""
-    texts = tuple(map(str, levels))
-    shown_labels = labels or texts
-    counts = Counter([*shown_labels, *texts])
-    pairs = zip(texts, shown_labels, strict=True)
-    distinct = tuple(
-        label if label.strip() and counts[label] == 1 else text for text, label in pairs
-    )
-    return () if distinct == texts else distinct
 
 
 def _kind(name: str, left: Entry, right: Entry) -> str:

@@ -67,7 +67,12 @@ def product_centres(sides: TwoSided, proposed: Centres | None = None) -> Centres
         if code in numbers and numbers[code].lower <= point <= numbers[code].upper
     )
     while centres:
-        lacking = _lacking(sides.terms, centres, sides.intercept)
+        lacking = frozenset(
+            code
+            for _, codes, _, combination in _expansions(sides.terms, centres, sides.intercept)
+            if combination is None
+            for code in codes
+        )
         if not lacking:
             return centres
         centres = tuple((code, middle) for code, middle in centres if code not in lacking)
@@ -117,16 +122,6 @@ def _slices(blocks: Iterable[Block]) -> Iterator[tuple[int, slice]]:
     for at, block in enumerate(blocks):
         yield at, slice(start, start + len(block.names))
         start += len(block.names)
-
-
-def _lacking(terms: Design, centres: Centres, intercept: bool) -> frozenset[str]:
-    """Return the numbers of products, some of whose lower-order columns the model lacks."""
-    return frozenset(
-        code
-        for _, codes, _, combination in _expansions(terms, centres, intercept)
-        if combination is None
-        for code in codes
-    )
 
 
 def _expansions(

@@ -77,28 +77,24 @@ def fine_edges(
     if is_whole and high - low < most * (1 + finer):
         edges = np.arange(low, high + 1) - 0.5
     else:
-        edges = _spaced(low, high, most, finer)
+        # Edges by equal widths, and by octaves from 0 and from both bounds.
+        zero = min(max(0.0, low), high)
+        sides = [side for side in (high - zero, low - zero) if side]
+        n_parts = most // (2 * len(sides))
+        per_octave = max(1, n_parts // OCTAVES) * (1 + finer)
+        fractions = 2.0 ** -(np.arange(1, n_parts * (1 + finer) + 1) / per_octave)
+        octaves = (high - low) * 2.0 ** -np.arange(1.0, min(most // 8, OCTAVES) + 1)
+        bounds = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
+        parts = [zero + side * fractions for side in sides]
+        parts += [bound + sign * octaves for bound, sign in bounds]
+        n_equal = (most - n_parts * len(sides) - len(bounds) * len(octaves)) * (1 + 2 * finer)
+        edges = np.concatenate([[zero], np.linspace(low, high, n_equal + 1), *parts])
     if is_whole:
         edges = np.floor(np.clip(edges, low, high)) + 0.5
         edges = np.concatenate([[low - 0.5], edges[edges < high], [high + 0.5]])
     edges = np.unique(np.concatenate([edges, declared]))
     apart = np.diff(edges, prepend=-math.inf) > CLOSEST * (high - low)
     return tuple(edges[apart | np.isin(edges, declared)].tolist())
-
-
-def _spaced(low: float, high: float, most: int, finer: bool) -> Floats:
-    """Return edges by equal widths, and by octaves from 0 and from both bounds."""
-    zero = min(max(0.0, low), high)
-    sides = [side for side in (high - zero, low - zero) if side]
-    n_parts = most // (2 * len(sides))
-    per_octave = max(1, n_parts // OCTAVES) * (1 + finer)
-    fractions = 2.0 ** -(np.arange(1, n_parts * (1 + finer) + 1) / per_octave)
-    octaves = (high - low) * 2.0 ** -np.arange(1.0, min(most // 8, OCTAVES) + 1)
-    bounds = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
-    parts = [zero + side * fractions for side in sides]
-    parts += [bound + sign * octaves for bound, sign in bounds]
-    n_equal = (most - n_parts * len(sides) - len(bounds) * len(octaves)) * (1 + 2 * finer)
-    return np.concatenate([[zero], np.linspace(low, high, n_equal + 1), *parts])
 
 
 def in_cells(number: Real, edges: tuple[float, ...]) -> Category:

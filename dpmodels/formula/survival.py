@@ -78,16 +78,14 @@ class Survival:
                 f"breaks= makes {len(cut.levels):,} intervals of {self.time.code!r}; write at most "
                 f"{MOST_INTERVALS:,}, such as breaks=100"
             )
-        return Tally((*self.groups, self.event, self._with_beyond(cut))), ends
-
-    def _with_beyond(self, cut: Category) -> Category:
         how, name = self.event.evaluate, str(self.time.variable)
 
         def when(columns: Columns) -> Floats:
             followed = (columns[name] >= self.time.upper) & (how(columns) == 0)
             return np.where(followed, float(len(cut.levels)), cut.evaluate(columns))
 
-        return replace(cut, levels=(*cut.levels, BEYOND), evaluate=when)
+        followed_up = replace(cut, levels=(*cut.levels, BEYOND), evaluate=when)
+        return Tally((*self.groups, self.event, followed_up)), ends
 
     def breaks(self, ends: tuple[float, ...]) -> Floats:
         """Return the breaks between the intervals of a result with these ends."""
@@ -128,7 +126,15 @@ def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
             f"{shorten(time)!r} in Surv() is declared from {when.lower:g} on: the time since a "
             "row's own start is not negative; declare it from 0 on"
         )
-    how = _ending(event, book, when)
+    # Whether a row's time ended by the event, within the declared range.
+    happened, name, last = _event_indicator(event, book), when.variable, when.upper
+    above = np.greater_equal if when.step else np.greater
+
+    def ending(columns: Columns) -> Floats:
+        outcome = happened(columns)
+        return np.where(above(columns[str(name)], last) & (outcome == 1), 0.0, outcome)
+
+    how = Category(event, ENDINGS, ending)
     groups = tuple(grouping(compile_factor(code, book)) for code in codes)
     overlap = {when.code, how.code} & {group.code for group in groups}
     if overlap or when.code == how.code:
@@ -156,19 +162,6 @@ def _left(parsed: ParsedFormula) -> tuple[str, str]:
         f"formula {shorten(parsed.text)!r}: the left side of dp_survfit is Surv(time, event); "
         f"{_WRITE}"
     )
-
-
-def _ending(code: str, book: Codebook, time: Real) -> Category:
-    """Return whether a row's time ended by the event, within the declared range."""
-    happened, name = _event_indicator(code, book), time.variable
-
-    above = np.greater_equal if time.step else np.greater
-
-    def ending(columns: Columns) -> Floats:
-        outcome = happened(columns)
-        return np.where(above(columns[str(name)], time.upper) & (outcome == 1), 0.0, outcome)
-
-    return Category(code, ENDINGS, ending)
 
 
 def _event_indicator(code: str, book: Codebook) -> Evaluate:

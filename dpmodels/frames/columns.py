@@ -80,22 +80,6 @@ def converted_array(column: object) -> Values:
     )
 
 
-def cells_of_sequence(column: Sequence[object]) -> Callable[[int, int], Values]:
-    """How to take Python objects out of a sequence, as an array of them."""
-    if isinstance(column, deque):  # whose middle is slow to reach by position
-        column = list(deque.__iter__(column))
-    base = next((kind for kind in _BUILTIN if isinstance(column, kind)), None)
-
-    def cells_between(start: int, stop: int) -> Values:
-        if base is None:
-            stop = min(stop, length_of(column) or 0)
-            return cells_one_by_one(column, start, stop)
-        part = base.__getitem__(column, slice(start, stop))  # type: ignore[call-overload]
-        return np.fromiter(part, object, len(part))
-
-    return cells_between
-
-
 def cells_one_by_one(column: Sequence[object], start: int, stop: int) -> Values:
     """Read the cells from `start` to before `stop`; those that cannot be read are missing."""
     cells = np.full(max(stop - start, 0), MISSING, dtype=object)
@@ -158,7 +142,18 @@ def cut(column: Any) -> Cut:
         return by_library
     if hasattr(column, "__array__") and not isinstance(column, Sequence):
         return cut(converted_array(column))
-    return cells_of_sequence(column)
+    if isinstance(column, deque):  # whose middle is slow to reach by position
+        column = list(deque.__iter__(column))
+    base = next((kind for kind in _BUILTIN if isinstance(column, kind)), None)
+
+    def cells_between(start: int, stop: int) -> Values:
+        if base is None:
+            stop = min(stop, length_of(column) or 0)
+            return cells_one_by_one(column, start, stop)
+        part = base.__getitem__(column, slice(start, stop))
+        return np.fromiter(part, object, len(part))
+
+    return cells_between
 
 
 def _cut_of_library(column: Any) -> Cut | None:

@@ -77,14 +77,6 @@ def _real(cell: complex) -> float:
     return float(cell.real) if cell.imag == 0 else MISSING
 
 
-def _decoded(cell: bytes) -> str:
-    return bytes.decode(cell, "utf-8", "replace")
-
-
-def _missing(_: object) -> float:
-    return MISSING
-
-
 def _time(cell: object) -> str | float:
     return time_text(cell) or MISSING
 
@@ -94,9 +86,9 @@ _READERS: Final[tuple[tuple[type, Callable[[Any], str | float]], ...]] = (
     (str, str.__str__),
     (float, float.__float__),
     (int, int.__float__),
-    (bytes, _decoded),
+    (bytes, lambda cell: bytes.decode(cell, "utf-8", "replace")),
     (np.bool_, float),
-    (np.timedelta64, _missing),
+    (np.timedelta64, lambda _: MISSING),
     (np.integer, float),
     (np.floating, float),
     (complex, _real),

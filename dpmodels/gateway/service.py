@@ -76,17 +76,7 @@ class Service:
             for purse in ledger.purses
         }
         self.verbs = sorted(all_verbs())
-        self._resume()
-
-    def stop(self) -> None:
-        """End all workers, and close the state."""
-        for jobs in self.queues.values():
-            jobs.stop()
-        self.state.close()
-        self._alone.close()
-
-    def _resume(self) -> None:
-        """Queue the jobs again that a stopped server left, unless they were charged."""
+        # Queue the jobs again that a stopped server left, unless they were charged.
         charged = {name: charged_jobs(ledger) for name, ledger in self.ledgers.items()}
         for job in self.state.jobs():
             table = self.gate.tables.get(job.table)
@@ -99,6 +89,13 @@ class Service:
                 self.state.set_job(job.id, FAILED)
             else:
                 self._queue(job)
+
+    def stop(self) -> None:
+        """End all workers, and close the state."""
+        for jobs in self.queues.values():
+            jobs.stop()
+        self.state.close()
+        self._alone.close()
 
     def _scheduled(self, job: Job) -> Job:
         return job._replace(state=QUEUED, public_at=self.queues[job.table].public_at(job))

@@ -304,25 +304,21 @@ def divide(
         case budget.ZCDP(rho):
             return tuple(map(budget.ZCDP, split(rho, parts)))
         case _:
-            return _mixed(total, parts, gaussian)
-
-
-def _mixed(
-    total: ApproxDP, parts: list[float], gaussian: Sequence[bool]
-) -> tuple[budget.Guarantee, ...]:
-    gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
-    levels = list(split(total.eps, parts))
-    if len(gaussian_parts) > 1:
-        # If all stages are Gaussian the sum is 1 up to rounding.
-        eps = total.eps * (1.0 if len(gaussian_parts) == len(parts) else math.fsum(gaussian_parts))
-        multiplier = gaussian_multiplier(replace(total, eps=eps))
-        normal_levels = [
-            gaussian_eps(total.delta, m) for m in split_gaussian(multiplier, gaussian_parts)
-        ]
-        positions = [position for position, normal in enumerate(gaussian) if normal]
-        for position, level in zip(positions, normal_levels, strict=True):
-            levels[position] = level
-    return tuple(ApproxDP(level, total.delta) for level in levels)
+            gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
+            levels = list(split(total.eps, parts))
+            if len(gaussian_parts) > 1:
+                # If all stages are Gaussian the sum is 1 up to rounding.
+                eps = total.eps * (
+                    1.0 if len(gaussian_parts) == len(parts) else math.fsum(gaussian_parts)
+                )
+                multiplier = gaussian_multiplier(replace(total, eps=eps))
+                normal_levels = [
+                    gaussian_eps(total.delta, m) for m in split_gaussian(multiplier, gaussian_parts)
+                ]
+                positions = [position for position, normal in enumerate(gaussian) if normal]
+                for position, level in zip(positions, normal_levels, strict=True):
+                    levels[position] = level
+            return tuple(ApproxDP(level, total.delta) for level in levels)
 
 
 # More than the rounding of a cost.

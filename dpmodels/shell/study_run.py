@@ -308,7 +308,12 @@ def run_study(path: str, again: Collection[str], *, quiet: bool = False) -> int:
             priced = price_releases(preview, todo, study.settings.get("n", preview.n_rows))
             if not quiet:
                 tell(priced.summary())
-            require_fits(priced, todo)
+            calls = zip(todo, priced.calls, strict=True)
+            if lacking := [release.name for release, call in calls if not call.fits]:
+                raise BudgetError(
+                    f"the budget does not pay for {', '.join(lacking)}: lower the budgets of "
+                    "releases, or leave some out; nothing was read or charged"
+                )
         for name in fits:
             tell(f"{name}: already released, not repeated")
         session = study.session(study.ledger)
@@ -347,20 +352,6 @@ def price_releases(
                 error.args = (f"release {release.name!r}: {error}",)
                 raise
         raise
-
-
-def require_fits(priced: PlanResult, todo: Sequence[StudyRelease]) -> None:
-    """Refuse a study that its budget does not pay for."""
-    lacking = [
-        release.name
-        for release, priced_call in zip(todo, priced.calls, strict=True)
-        if not priced_call.fits
-    ]
-    if lacking:
-        raise BudgetError(
-            f"the budget does not pay for {', '.join(lacking)}: lower the budgets of releases, or "
-            "leave some out; nothing was read or charged"
-        )
 
 
 def _require_files(study: Study, record: Record) -> Record:
