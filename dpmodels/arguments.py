@@ -152,15 +152,22 @@ def bound(
     if unknown and not any(value.kind is value.VAR_KEYWORD for value in declared.values()):
         problem = f"has no parameter {unknown[0]}={did_you_mean(unknown[0], declared)}:"
     elif len(args) > len(by_place):
-        listed = " and ".join(key for key in by_place if key != "self") or "no argument"
-        problem = f"takes {listed} by position: write all else by name;"
+        problem = f"takes {_listed(by_place)} by position: write all else by name;"
     elif repeated:
         problem = f"has {repeated[0]} by position and by name: write one of them;"
     else:
-        present = {*by_place[: len(args)], *kwargs}
-        required = (key for key, value in declared.items() if value.default is value.empty)
-        problem = f"needs {next(key for key in required if key not in present)}=:"
+        problem = f"needs {_missing(declared, {*by_place[: len(args)], *kwargs})}=:"
     raise ArgumentError(f"{name} {problem} see help({name})")
+
+
+def _listed(by_place: Iterable[str]) -> str:
+    return " and ".join(key for key in by_place if key != "self") or "no argument"
+
+
+def _missing(declared: Mapping[str, Parameter], present: set[str]) -> str:
+    """Return the first parameter without a default that is not present."""
+    required = (key for key, value in declared.items() if value.default is value.empty)
+    return next(key for key in required if key not in present)
 
 
 def _accepts(annotation: object, argument: object) -> bool:

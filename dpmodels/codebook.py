@@ -222,8 +222,8 @@ class Codebook(Mapping[str, Variable]):
         """Return the union; the right-hand side wins, and two columns of persons are refused."""
         roles = column_roles.Roles.of(self).joined(column_roles.Roles.of(other))
         declared = {**self, **other}
-        both = {**declared, **roles.identifiers, **declared}  # Variables first
-        return Codebook(both, person=roles.person, design=roles.design)
+        declarations = {**declared, **roles.identifiers, **declared}  # Variables first
+        return Codebook(declarations, person=roles.person, design=roles.design)
 
     def select(self, names: Iterable[str]) -> Codebook:
         """Return the codebook of some of the variables.

@@ -133,15 +133,7 @@ def conform(shape: Shape, plain: Plain, where: str) -> Read:
     if isinstance(shape, list):
         return _elements((*shape, ...), plain, where)
     if shape in _NAMES or shape is None:
-        shape = NoneType if shape is None else shape
-        kind = type(plain)
-        if kind is not shape and (kind, shape) != (int, float):
-            raise FrameError(f"{where}: expected {_NAMES[shape]}, found {_type_name(plain)}")
-        if shape in _LARGEST and abs(plain) > _LARGEST[shape]:
-            raise FrameError(f"{where}: expected {_NAMES[shape]} of at most {_LARGEST[shape]:g}")
-        return (
-            require_text(plain, where) if kind is str else float(plain) if shape is float else plain
-        )
+        return _scalar(NoneType if shape is None else shape, plain, where)
     if isinstance(shape, type) and is_dataclass(shape):
         # Files of earlier versions may lack the fields with the default None.
         optional = frozenset(field.name for field in fields(shape) if field.default is None)
@@ -242,6 +234,15 @@ Quantity = Annotated[float, quantity]
 QuantityOrNan = Annotated[float, or_nan(quantity)]
 Bounded = Annotated[Floats, bounded]
 BoundedOrNan = Annotated[Floats, bounded_or_nan]
+
+
+def _scalar(shape: Shape, plain: Plain, where: str) -> Read:
+    kind = type(plain)
+    if kind is not shape and (kind, shape) != (int, float):
+        raise FrameError(f"{where}: expected {_NAMES[shape]}, found {_type_name(plain)}")
+    if shape in _LARGEST and abs(plain) > _LARGEST[shape]:
+        raise FrameError(f"{where}: expected {_NAMES[shape]} of at most {_LARGEST[shape]:g}")
+    return require_text(plain, where) if kind is str else float(plain) if shape is float else plain
 
 
 def _object_fields(

@@ -285,12 +285,7 @@ def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) ->
     every = LevelCodes((*levels, *variable.missing, *labels))
     if kind.name in _TEXTS:
         texts = dict(zip(levels, range(len(levels)), strict=True)) | dict(labels)
-        # Texts that are the same between quotes under every encoding and setting.
-        is_simple = all(
-            isinstance(text, str)
-            and (text.isascii() and text.isprintable() and not set(text) & set("'\\"))
-            for text in texts
-        )
+        is_simple = all(isinstance(text, str) and _is_simple(text) for text in texts)
         if every.any_number or every.any_time or not is_simple:
             return None
         subject = f'{double_quoted(name)}::text COLLATE "C"'
@@ -303,6 +298,11 @@ def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) ->
         subject = number
         cases = [f"WHEN {_number(value)} THEN {code}" for value, code in codes.items()]
     return f"CASE {subject} {' '.join(cases)} END"
+
+
+def _is_simple(text: str) -> bool:
+    """Whether a text is the same between quotes under every encoding and setting."""
+    return text.isascii() and text.isprintable() and not set(text) & set("'\\")
 
 
 # Coded columns.

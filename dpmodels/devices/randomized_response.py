@@ -298,10 +298,7 @@ def randomized_response(
             "unrelated=0.25"
         )
     if eps is not None:
-        law = (Fraction(1, len(checked)),) * len(checked)
-        return Device(
-            checked, "k-ary" if len(checked) > 2 else "Warner", law, None, checked_eps(eps)
-        )
+        return _by_eps(checked, eps)
     if forced is not None:
         return _by_force(checked, forced)
     if truth is not None:
@@ -334,6 +331,11 @@ def checked_eps(eps: object) -> Fraction:
             "write eps=1.0"
         )
     return Fraction(number)
+
+
+def _by_eps(levels: tuple[Level, ...], eps: object) -> Device:
+    law = (Fraction(1, len(levels)),) * len(levels)
+    return Device(levels, "k-ary" if len(levels) > 2 else "Warner", law, None, checked_eps(eps))
 
 
 def _lying(levels: tuple[Level, ...], lie: Fraction, how: str) -> Device:

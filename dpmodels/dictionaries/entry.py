@@ -259,10 +259,7 @@ class Entry:
         """Return the declared range or the first levels, with ``?`` for unknown facts."""
         if self.is_complete:
             return brief(self.variable(name))
-        bounds = [
-            (UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end))
-            for end in (self.lower, self.upper)
-        ]
+        bounds = [_bound_text(end) for end in (self.lower, self.upper)]
         text = UNKNOWN if bounds == [UNKNOWN] * 2 else " to ".join(bounds)
         return text + said_missing(self.missing)
 
@@ -314,31 +311,36 @@ def settled(name: str, entry: Entry) -> Entry:
     in surveys, where ``-9`` is labelled "refused". The range of a category stands for its whole
     numbers if it has no levels.
     """
+    entry = _without_missing(entry)
+    if entry.kind in ("boolean", "date"):
+        return entry
+    if not entry.levels:
+        return _unlabelled(entry)
+    if entry.kind in _NUMBERS and len(entry.levels) < 2 and not entry.has_range:
+        return replace(entry, levels=(), labels=())
+    return _labelled(name, entry)
+
+
+def _without_missing(entry: Entry) -> Entry:
     positions = [
         position for position, level in enumerate(entry.levels) if level not in entry.missing
     ]
     levels = tuple(entry.levels[position] for position in positions)
     labels = tuple(entry.labels[position] for position in positions) if entry.labels else ()
-    # Labels of levels; a blank or duplicate label is replaced by its level.
-    texts = tuple(map(str, levels))
-    shown_labels = labels or texts
-    counts = Counter([*shown_labels, *texts])
-    pairs = zip(texts, shown_labels, strict=True)
-    distinct = tuple(
-        label if label.strip() and counts[label] == 1 else text for text, label in pairs
-    )
-    entry = replace(entry, levels=levels, labels=() if distinct == texts else distinct)
-    if entry.kind in ("boolean", "date"):
-        return entry
-    if not entry.levels:
-        # A bound makes a number, the range of a category its levels.
-        if entry.kind == "categorical" and entry.has_range:
-            listed = tuple(codes_between(entry.lower, entry.upper, ()))
-            return replace(entry, levels=listed, lower=None, upper=None)
-        bounded = entry.lower is not None or entry.upper is not None
-        return replace(entry, kind="numeric") if bounded and not entry.kind else entry
-    if entry.kind in _NUMBERS and len(entry.levels) < 2 and not entry.has_range:
-        return replace(entry, levels=(), labels=())
+    return replace(entry, levels=levels, labels=_unlike(levels, labels))
+
+
+def _unlabelled(entry: Entry) -> Entry:
+    """Return an entry without levels: a bound makes a number, the range of a category levels."""
+    if entry.kind == "categorical" and entry.has_range:
+        listed = tuple(codes_between(entry.lower, entry.upper, ()))
+        return replace(entry, levels=listed, lower=None, upper=None)
+    bounded = entry.lower is not None or entry.upper is not None
+    return replace(entry, kind="numeric") if bounded and not entry.kind else entry
+
+
+def _labelled(name: str, entry: Entry) -> Entry:
+    """Return an entry with levels: a category, or a number with a range and missing codes."""
     category = replace(entry, kind="categorical", lower=None, upper=None)
     if not entry.has_range or not all(map(_is_number, entry.levels)):
         return category
@@ -434,6 +436,18 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _unlike(levels: tuple[Level, ...], labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return labels of levels; a blank or duplicate label is replaced by its level."""
+    texts = tuple(map(str, levels))
+    shown_labels = labels or texts
+    counts = Counter([*shown_labels, *texts])
+    pairs = zip(texts, shown_labels, strict=True)
+    distinct = tuple(
+        label if label.strip() and counts[label] == 1 else text for text, label in pairs
+    )
+    return () if distinct == texts else distinct
+
+
 def _kind(name: str, left: Entry, right: Entry) -> str:
     """Return the one type of two entries, the narrower of two that fit."""
     kinds = {left.kind, right.kind} - {""}
@@ -458,3 +472,7 @@ def _disagree(name: str, word: str, first: object, second: object) -> NoReturn:
         f"variable {name!r} has two entries that disagree: {word} {' and '.join(values)}; keep one "
         "of them, or correct the other"
     )
+
+
+def _bound_text(end: object) -> str:
+    return UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end)

@@ -44,26 +44,9 @@ def _sampled_entry(column: nw.Series[IntoSeries], widen: float) -> Entry:
     if column.dtype == nw.Boolean:
         return Entry("boolean", label=PUBLIC_ROWS)
     if column.dtype in (nw.Date, nw.Datetime):
-        days = column.drop_nulls().to_numpy().astype("datetime64[D]")
-        if len(set(days)) < 2:
-            return Entry("date", label=PUBLIC_ROWS)
-        low, high = days.min().item(), days.max().item()
-        margin = timedelta(math.ceil(widen * (high - low).days))
-        return Entry("date", low - margin, high + margin, label=PUBLIC_ROWS)
+        return _days(column.drop_nulls(), widen)
     if column.dtype.is_numeric():
-        numbers = column.drop_nulls().cast(nw.Float64).to_numpy()
-        numbers = numbers[np.isfinite(numbers)]
-        low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
-        if not low < high:
-            return Entry("numeric", label=PUBLIC_ROWS)
-        kind = "integer" if (numbers == np.floor(numbers)).all() else "numeric"
-        if kind == "integer" and 0 <= low <= high <= 1:
-            return Entry(kind, 0, 1, label=PUBLIC_ROWS)
-        lower, upper = low - widen * (high - low), high + widen * (high - low)
-        lower = max(lower, 0.0) if low >= 0 else lower
-        if kind == "integer":
-            return Entry(kind, math.floor(lower), math.ceil(upper), label=PUBLIC_ROWS)
-        return Entry(kind, lower, upper, label=PUBLIC_ROWS)
+        return _numbers(column, widen)
     if column.dtype in (nw.Categorical, nw.Enum):
         levels = tuple(column.cat.get_categories().to_list())
     else:
@@ -72,3 +55,28 @@ def _sampled_entry(column: nw.Series[IntoSeries], widen: float) -> Entry:
         )
     listed = levels if len(levels) <= _MOST_LEVELS else ()
     return Entry("categorical", levels=listed, label=PUBLIC_ROWS)
+
+
+def _numbers(column: nw.Series[IntoSeries], widen: float) -> Entry:
+    numbers = column.drop_nulls().cast(nw.Float64).to_numpy()
+    numbers = numbers[np.isfinite(numbers)]
+    low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
+    if not low < high:
+        return Entry("numeric", label=PUBLIC_ROWS)
+    kind = "integer" if (numbers == np.floor(numbers)).all() else "numeric"
+    if kind == "integer" and 0 <= low <= high <= 1:
+        return Entry(kind, 0, 1, label=PUBLIC_ROWS)
+    lower, upper = low - widen * (high - low), high + widen * (high - low)
+    lower = max(lower, 0.0) if low >= 0 else lower
+    if kind == "integer":
+        return Entry(kind, math.floor(lower), math.ceil(upper), label=PUBLIC_ROWS)
+    return Entry(kind, lower, upper, label=PUBLIC_ROWS)
+
+
+def _days(column: nw.Series[IntoSeries], widen: float) -> Entry:
+    days = column.to_numpy().astype("datetime64[D]")
+    if len(set(days)) < 2:
+        return Entry("date", label=PUBLIC_ROWS)
+    low, high = days.min().item(), days.max().item()
+    margin = timedelta(math.ceil(widen * (high - low).days))
+    return Entry("date", low - margin, high + margin, label=PUBLIC_ROWS)

@@ -409,12 +409,7 @@ def _frictionless_entry(name: str, field: Schema, absent: tuple[Level, ...]) -> 
     if not isinstance(limits, Mapping):
         raise CodebookError(f"{where}: its constraints are not an object")
     kind = kind_in(one_line(field.get("type")))
-    listed: dict[Level, str] = {}
-    for value in _list(field.get("categories") or limits.get("enum"), "levels", where):
-        level = value.get("value") if isinstance(value, Mapping) else value
-        if not isinstance(level, str | int | float):
-            raise CodebookError(f"{where}: a level is not a text, number or truth value")
-        listed[level] = one_line(value.get("label")) if isinstance(value, Mapping) else ""
+    listed = _frictionless_levels(field.get("categories") or limits.get("enum"), where)
     ends = (end_in(one_line(limits.get(end)), f"{where}: {end}") for end in ("minimum", "maximum"))
     lower, upper = ends
     days = isinstance(lower, date) or isinstance(upper, date)
@@ -440,6 +435,16 @@ def _frictionless_entry(name: str, field: Schema, absent: tuple[Level, ...]) -> 
         ordered=field.get("categoriesOrdered") is True,
     )
     return settled(name, entry)
+
+
+def _frictionless_levels(listed: object, where: str) -> dict[Level, str]:
+    levels: dict[Level, str] = {}
+    for value in _list(listed, "levels", where):
+        level = value.get("value") if isinstance(value, Mapping) else value
+        if not isinstance(level, str | int | float):
+            raise CodebookError(f"{where}: a level is not a text, number or truth value")
+        levels[level] = one_line(value.get("label")) if isinstance(value, Mapping) else ""
+    return levels
 
 
 def _codes(listed: object, where: str) -> tuple[Level, ...]:

@@ -146,35 +146,36 @@ def _ddi_entry(name: str, element: Element) -> Entry:
     where = f"variable {name!r}"
     form = element.find("varFormat")
     character = form is not None and form.get("type") == "character"
-    groups = [group for group in element.findall("catgry") if group.find("catValu") is not None]
-    codes = [_ddi_code(_element_text(group.find("catValu")), character) for group in groups]
-    labels = [_element_text(group.find("labl")) for group in groups]
-    pairs = zip(codes, groups, strict=True)
-    absent = [code for code, group in pairs if group.get("missing") == "Y"]
-    categories = once(zip(codes, labels, strict=True), where)
+    categories, absent = _categories(element, character, where)
     lower, upper = (_end(element, end, where) for end in ("min", "max"))
     continuous = element.get("intrvl") == "contin"
     listed = {} if continuous and lower is None else categories
     days = form is not None and form.get("category") in ("date", "time")
     is_integer = element.get("dcml") == "0" and continuous
     kind = "date" if days else "categorical" if character else "numeric"
-    items = element.findall("invalrng/item")
-    invalid = [_ddi_code(one_line(item.get("VALUE")), character) for item in items]
-    for piece in element.findall("invalrng/range"):
-        low, high = (number_in(one_line(piece.get(end))) for end in ("min", "max"))
-        invalid += codes_between(low, high, categories)
     entry = Entry(
         kind="integer" if kind == "numeric" and is_integer else kind,
         lower=lower,
         upper=upper,
         levels=tuple(listed),
         labels=tuple(listed.values()),
-        missing=tuple(dict.fromkeys(invalid + absent)),
+        missing=tuple(dict.fromkeys(_invalid(element, character, categories) + absent)),
         label=_element_text(element.find("labl")),
         unit=one_line(element.get("measUnit")),
         ordered=element.get("nature") == "ordinal" and bool(listed),
     )
     return settled(name, entry)
+
+
+def _categories(
+    element: Element, character: bool, where: str
+) -> tuple[dict[Level, str], list[Level]]:
+    groups = [group for group in element.findall("catgry") if group.find("catValu") is not None]
+    codes = [_ddi_code(_element_text(group.find("catValu")), character) for group in groups]
+    labels = [_element_text(group.find("labl")) for group in groups]
+    pairs = zip(codes, groups, strict=True)
+    absent = [code for code, group in pairs if group.get("missing") == "Y"]
+    return once(zip(codes, labels, strict=True), where), absent
 
 
 def _end(element: Element, end: str, where: str) -> Any:
@@ -185,6 +186,17 @@ def _end(element: Element, end: str, where: str) -> Any:
     if not bounds or None in bounds:
         return None
     return min(bounds) if end == "min" else max(bounds)
+
+
+def _invalid(element: Element, character: bool, listed: Iterable[Level]) -> list[Level]:
+    codes = [
+        _ddi_code(one_line(item.get("VALUE")), character)
+        for item in element.findall("invalrng/item")
+    ]
+    for piece in element.findall("invalrng/range"):
+        lower, upper = (number_in(one_line(piece.get(end))) for end in ("min", "max"))
+        codes += codes_between(lower, upper, listed)
+    return codes
 
 
 def _ddi_code(text: str, character: bool) -> Level:

@@ -134,32 +134,12 @@ class Gathered:
 
 def gathered(of: object) -> Gathered:
     """Sort the sources; each ledger and each release is counted once."""
-    of = of.values() if isinstance(of, Mapping) else of
-    is_collection = isinstance(of, Iterable) and not isinstance(
-        of, str | PathLike | Result | Session
-    )
-    sources = list(of) if is_collection and isinstance(of, Iterable) else [of]
-    if not sources:
-        raise ArgumentError(f"nothing to disclose: {_EXPECTED}")
-    sources = [_opened(source) for source in sources]
+    sources = [_opened(source) for source in _listed(of)]
     sessions = _of_type(sources, Session)
     ledgers = _of_type(sources, Ledger) + [session.ledger for session in sessions]
     results: list[object] = [result for session in sessions for result in session.results]
-    fits_by_digest: dict[str, tuple[Result, ...]] = {}
-    for fit in _of_type([*results, *sources], Result):
-        key = origin(fit.release)
-        earlier = fits_by_digest.get(key, ())
-        if not any(fit_before is fit for fit_before in earlier):
-            fits_by_digest[key] = (*earlier, fit)
-    releases = {key: Released(key, group) for key, group in fits_by_digest.items()}
-    # Each ledger once: the longest of several copies.
-    longest: dict[str, tuple[Ledger, pd.DataFrame]] = {}
-    for ledger in ledgers:
-        register = ledger.register()
-        key = str(register["hash"].iloc[0]) if len(register) else ledger.head
-        if key not in longest or len(register) > len(longest[key][1]):
-            longest[key] = (ledger, register)
-    registers = list(longest.values())
+    releases = _releases(_of_type([*results, *sources], Result))
+    registers = _distinct([(ledger, ledger.register()) for ledger in ledgers])
     accounts = tuple(
         _account(ledger, register, releases, number if len(registers) > 1 else 0)
         for number, (ledger, register) in enumerate(registers, start=1)
@@ -181,6 +161,17 @@ def _of_type(sources: Sequence[object], kind: type[Source]) -> list[Source]:
     return [source for source in sources if isinstance(source, kind)]
 
 
+def _listed(of: object) -> Sequence[object]:
+    of = of.values() if isinstance(of, Mapping) else of
+    is_collection = isinstance(of, Iterable) and not isinstance(
+        of, str | PathLike | Result | Session
+    )
+    sources = list(of) if is_collection and isinstance(of, Iterable) else [of]
+    if not sources:
+        raise ArgumentError(f"nothing to disclose: {_EXPECTED}")
+    return sources
+
+
 def _opened(source: object) -> object:
     """Return a result, a ledger or a session; a path is read."""
     if isinstance(source, Result | Session):
@@ -197,6 +188,29 @@ def _opened(source: object) -> object:
     except OSError:
         raise FrameError(f"{str(path)!r} cannot be read: give the path of a file") from None
     return Ledger.open(path) if ledger else load(path)
+
+
+def _releases(fits: Iterable[Result]) -> dict[str, Released]:
+    """Return the releases of results, by the digest of the charged release."""
+    fits_by_digest: dict[str, tuple[Result, ...]] = {}
+    for fit in fits:
+        key = origin(fit.release)
+        earlier = fits_by_digest.get(key, ())
+        if not any(fit_before is fit for fit_before in earlier):
+            fits_by_digest[key] = (*earlier, fit)
+    return {key: Released(key, group) for key, group in fits_by_digest.items()}
+
+
+def _distinct(
+    registers: Iterable[tuple[Ledger, pd.DataFrame]],
+) -> list[tuple[Ledger, pd.DataFrame]]:
+    """Return each ledger once: the longest of several copies."""
+    longest: dict[str, tuple[Ledger, pd.DataFrame]] = {}
+    for ledger, register in registers:
+        key = str(register["hash"].iloc[0]) if len(register) else ledger.head
+        if key not in longest or len(register) > len(longest[key][1]):
+            longest[key] = (ledger, register)
+    return list(longest.values())
 
 
 def _account(

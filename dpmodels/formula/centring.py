@@ -51,13 +51,7 @@ def product_centres(sides: TwoSided, proposed: Centres | None = None) -> Centres
     A number stays as it is where a product with it lacks a lower-order term: centred, it would be
     another model.
     """
-    numbers = {
-        factor.code: factor
-        for block in sides.terms.blocks
-        if len(block.factors) > 1
-        for factor in block.factors
-        if isinstance(factor, Real)
-    }
+    numbers = _numbers_in_products(sides.terms)
     if proposed is None:
         middles = ((code, (x.lower + x.upper) / 2) for code, x in numbers.items())
         proposed = tuple((code, middle) for code, middle in middles if middle != 0)
@@ -67,16 +61,21 @@ def product_centres(sides: TwoSided, proposed: Centres | None = None) -> Centres
         if code in numbers and numbers[code].lower <= point <= numbers[code].upper
     )
     while centres:
-        lacking = frozenset(
-            code
-            for _, codes, _, combination in _expansions(sides.terms, centres, sides.intercept)
-            if combination is None
-            for code in codes
-        )
+        lacking = _lacking(sides.terms, centres, sides.intercept)
         if not lacking:
             return centres
         centres = tuple((code, middle) for code, middle in centres if code not in lacking)
     return ()
+
+
+def _numbers_in_products(terms: Design) -> dict[str, Real]:
+    return {
+        factor.code: factor
+        for block in terms.blocks
+        if len(block.factors) > 1
+        for factor in block.factors
+        if isinstance(factor, Real)
+    }
 
 
 def centred_sides(sides: TwoSided, centres: Centres) -> TwoSided:
@@ -122,6 +121,16 @@ def _slices(blocks: Iterable[Block]) -> Iterator[tuple[int, slice]]:
     for at, block in enumerate(blocks):
         yield at, slice(start, start + len(block.names))
         start += len(block.names)
+
+
+def _lacking(terms: Design, centres: Centres, intercept: bool) -> frozenset[str]:
+    """Return the numbers of products, some of whose lower-order columns the model lacks."""
+    return frozenset(
+        code
+        for _, codes, _, combination in _expansions(terms, centres, intercept)
+        if combination is None
+        for code in codes
+    )
 
 
 def _expansions(

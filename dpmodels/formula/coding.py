@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError, FormulaError, shorten
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.parse import ParsedFormula, parsed_formula, variables_in
+from dpmodels.formula.parse import ParsedFormula, Term, parsed_formula, variables_in
 from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 if TYPE_CHECKING:
-    pass
+    from patsy.design_info import DesignInfo
 
 # Choices: columns of a second moment, and hull points, that fit in memory.
 MAX_COLUMNS = 5_000
@@ -222,13 +222,7 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
             "another name in the data and in the codebook"
         )
     factors = {code: _Prototype(code, book) for code in codes}
-    n_columns = 0
-    for term in parsed.predictors:
-        shapes = [_smallest_shape(factors[code].value) for code in term]
-        size = math.prod(columns for _, columns in shapes)
-        _check_points(math.prod(points for points, _ in shapes) * size, ":".join(term))
-        n_columns += size
-    _check_columns(n_columns)
+    _check_sizes(parsed.predictors, {code: factors[code].value for code in codes})
     terms = [patsy.Term([factors[code] for code in term]) for term in parsed.predictors]
     if parsed.intercept:
         terms.insert(0, patsy.Term([]))
@@ -238,7 +232,11 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     names = info.column_names
     if bases:
         names = [_numbered_from_one(name, bases) for name in names]
-    blocks, following = list[Block](), iter(names)
+    return tuple(_blocks(info, names))
+
+
+def _blocks(info: DesignInfo, names: Iterable[str]) -> Iterator[Block]:
+    following = iter(names)
     for term, subterms in info.term_codings.items():
         term_codes = tuple(factor.name() for factor in term.factors)
         for subterm in subterms:
@@ -251,8 +249,7 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
             )
             values = tuple(factor.value for factor in subterm.factors)
             if values:
-                blocks.append(Block(column_names, values, contrasts, term_codes))
-    return tuple(blocks)
+                yield Block(column_names, values, contrasts, term_codes)
 
 
 def _numbered_from_one(name: str, bases: Sequence[str]) -> str:
@@ -262,6 +259,16 @@ def _numbered_from_one(name: str, bases: Sequence[str]) -> str:
         number, closing, tail = rest.partition("]")
         name = f"{head}{code}{int(number) + 1}{tail}" if closing else f"{head}{bracket}{rest}"
     return name
+
+
+def _check_sizes(terms: tuple[Term, ...], factors: dict[str, Factor]) -> None:
+    columns = 0
+    for term in terms:
+        shapes = [_smallest_shape(factors[code]) for code in term]
+        n_columns = math.prod(columns for _, columns in shapes)
+        _check_points(math.prod(points for points, _ in shapes) * n_columns, ":".join(term))
+        columns += n_columns
+    _check_columns(columns)
 
 
 def _smallest_shape(factor: Factor) -> tuple[int, int]:

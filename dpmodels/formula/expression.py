@@ -195,15 +195,7 @@ def _call(node: ast.Call, book: Book) -> Value:
     ):
         raise FormulaError(f"{text_of(node)!r} in the formula: * and ** are not allowed in a call")
     if name == "C":
-        code = text_of(node)
-        if not 1 <= len(node.args) <= 2 or node.keywords:
-            raise FormulaError(
-                f"{code!r}: expected C(variable) or C(variable, contrast); levels are declared in "
-                "the codebook"
-            )
-        value = as_category(_compile(node.args[0], book), code)
-        contrast = _contrast_object(node.args[1], value, book) if len(node.args) == 2 else None
-        return replace(value, code=code, contrast=contrast)
+        return _contrast(node, book)
     if name == "c" and not node.keywords:
         return _list(node, node.args, book)
     if name not in FUNCTIONS:
@@ -220,6 +212,18 @@ def _instead(name: str) -> str:
     if name in FUNCTIONS:
         return f"write {name}()"
     return INSTEAD.get(name, "the functions are " + ", ".join(sorted(FUNCTIONS)))
+
+
+def _contrast(node: ast.Call, book: Book) -> Category:
+    code = text_of(node)
+    if not 1 <= len(node.args) <= 2 or node.keywords:
+        raise FormulaError(
+            f"{code!r}: expected C(variable) or C(variable, contrast); levels are declared in "
+            "the codebook"
+        )
+    value = as_category(_compile(node.args[0], book), code)
+    contrast = _contrast_object(node.args[1], value, book) if len(node.args) == 2 else None
+    return replace(value, code=code, contrast=contrast)
 
 
 def _contrast_object(node: ast.expr, value: Category, book: Book) -> object:

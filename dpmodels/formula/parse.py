@@ -12,7 +12,7 @@ import json
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
@@ -263,18 +263,24 @@ def parsed_formula(text: str, names: Iterable[str]) -> ParsedFormula:
     remaining = _variables(parsed.response + parsed.predictors)
     if not _variables((removed,)) - remaining:
         return parsed
-    # By its terms; of very many "." for all names at the right, which come first.
-    right_codes = [":".join(term) for term in parsed.predictors]
-    left_codes = " + ".join(":".join(term) for term in parsed.response)
-    if sum(map(len, right_codes)) + 3 * len(right_codes) + len(left_codes) > MAX_LENGTH - 9:
-        dotted = [quote(name) for name in right_names if name in remaining]
-        right_codes = [".", *(code for code in right_codes if code not in dotted)]
-    tidy = f"{left_codes} ~ {' + '.join(right_codes) or '1'}{'' if intercept else ' - 1'}"
-    return replace(parsed, text=tidy.strip())
+    return replace(
+        parsed, text=_formula_text(parsed, [name for name in right_names if name in remaining])
+    )
 
 
 def _variables(terms: Iterable[Term]) -> set[str]:
     return {name for term in terms for code in term for name in variables_in(code)}
+
+
+def _formula_text(parsed: ParsedFormula, right_names: Sequence[str]) -> str:
+    """Write a formula by its terms; ``.`` for all `right_names`, which come first, of very many."""
+    terms = [":".join(term) for term in parsed.predictors]
+    left = " + ".join(":".join(term) for term in parsed.response)
+    if sum(map(len, terms)) + 3 * len(terms) + len(left) > MAX_LENGTH - 9:
+        quoted = [quote(name) for name in right_names]
+        terms = [".", *(term for term in terms if term not in quoted)]
+    right = " + ".join(terms) or "1"
+    return f"{left} ~ {right}{'' if parsed.intercept else ' - 1'}".strip()
 
 
 def _tree(text: str) -> ParseNode:

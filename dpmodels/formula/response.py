@@ -62,6 +62,10 @@ def split_fixed(formula: str, book: Mapping[str, Variable]) -> tuple[str, tuple[
             f"formula {shorten(formula)!r} has fixed effects and no term: name a variable before "
             "'|', or write dp_mean('y ~ firm') for means by level"
         )
+    return before.strip(), _fixed_effects(formula, behind, book)
+
+
+def _fixed_effects(formula: str, behind: str, book: Mapping[str, Variable]) -> tuple[str, ...]:
     parsed = parsed_formula(f"~ {behind}" if behind.strip() else "~ 1", ())
     if not parsed.predictors:
         raise FormulaError(
@@ -79,7 +83,7 @@ def split_fixed(formula: str, book: Mapping[str, Variable]) -> tuple[str, tuple[
             f"{shorten(behind.strip())!r} behind '|' has {sum(sizes):,} levels; at most "
             f"{MOST_LEVELS} are fitted, as each is a column with noise: declare groups of levels"
         )
-    return before.strip(), fixed
+    return fixed
 
 
 def _levels(code: str, book: Mapping[str, Variable]) -> tuple[object, ...]:

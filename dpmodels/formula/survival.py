@@ -110,22 +110,7 @@ def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
         raise FormulaError(
             f"formula {shorten(parsed.text)!r} has no group and no intercept; {_WRITE}"
         )
-    when = compile_factor(time, book)
-    if not isinstance(when, Real) or when.variable is None or when.date:
-        raise FormulaError(
-            f"{shorten(time)!r} in Surv() is not a declared number. Write the time since a row's "
-            "own start as a variable without a transformation, such as days=dp.Integer(0, 3650)"
-        )
-    if when.step and when.upper - when.lower < 3 * when.step:
-        raise FormulaError(
-            f"{shorten(time)!r} in Surv() is declared with fewer than four values; declare it up "
-            "to the end of the follow-up"
-        )
-    if when.lower < 0:
-        raise FormulaError(
-            f"{shorten(time)!r} in Surv() is declared from {when.lower:g} on: the time since a "
-            "row's own start is not negative; declare it from 0 on"
-        )
+    when = _time(time, book)
     # Whether a row's time ended by the event, within the declared range.
     happened, name, last = _event_indicator(event, book), when.variable, when.upper
     above = np.greater_equal if when.step else np.greater
@@ -162,6 +147,27 @@ def _left(parsed: ParsedFormula) -> tuple[str, str]:
         f"formula {shorten(parsed.text)!r}: the left side of dp_survfit is Surv(time, event); "
         f"{_WRITE}"
     )
+
+
+def _time(code: str, book: Codebook) -> Real:
+    """Return the time, a variable without a transformation that is not negative."""
+    value = compile_factor(code, book)
+    if not isinstance(value, Real) or value.variable is None or value.date:
+        raise FormulaError(
+            f"{shorten(code)!r} in Surv() is not a declared number. Write the time since a row's "
+            "own start as a variable without a transformation, such as days=dp.Integer(0, 3650)"
+        )
+    if value.step and value.upper - value.lower < 3 * value.step:
+        raise FormulaError(
+            f"{shorten(code)!r} in Surv() is declared with fewer than four values; declare it up "
+            "to the end of the follow-up"
+        )
+    if value.lower < 0:
+        raise FormulaError(
+            f"{shorten(code)!r} in Surv() is declared from {value.lower:g} on: the time since a "
+            "row's own start is not negative; declare it from 0 on"
+        )
+    return value
 
 
 def _event_indicator(code: str, book: Codebook) -> Evaluate:

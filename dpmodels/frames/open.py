@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from weakref import ref
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError, SyntheticWarning, frames_up
 from dpmodels.frames import parquet, sql_table
@@ -113,15 +114,7 @@ class Tables:
                 )
         self._count += 1
         self._last = [] if self._kept else [column.owner for column in columns.values()]
-        if not self._kept and self._count >= self._room:
-            for name, entries in self._seen.items():
-                entries[:] = [entry for entry in entries if entry[-1].living[name]()]
-            self._room = self._count + max((_FEWEST, *map(len, self._seen.values())))
-        for name, extents in new.columns.items():
-            for index, extent in enumerate(extents):
-                self._longest = max(self._longest, extent.stop - extent.start)
-                number = self._count + index * 2**32  # Tables are not compared
-                insort(self._seen.setdefault(name, []), (extent.start, number, new))
+        self._add(new)
 
     def _watch(self, owner: object) -> Callable[[], bool]:
         if self._kept:
@@ -143,6 +136,18 @@ class Tables:
                 high = bisect_left(entries, (extent.stop,))
                 candidates |= {id(entry[-1]): entry[-1] for entry in entries[low:high]}
         return list(candidates.values())
+
+    def _add(self, new: _Table) -> None:
+        """Remember a table by the addresses of its columns; forget those that are gone."""
+        if not self._kept and self._count >= self._room:
+            for name, entries in self._seen.items():
+                entries[:] = [entry for entry in entries if entry[-1].living[name]()]
+            self._room = self._count + max((_FEWEST, *map(len, self._seen.values())))
+        for name, extents in new.columns.items():
+            for index, extent in enumerate(extents):
+                self._longest = max(self._longest, extent.stop - extent.start)
+                number = self._count + index * 2**32  # Tables are not compared
+                insort(self._seen.setdefault(name, []), (extent.start, number, new))
 
 
 def _columns(data: Any) -> dict[str, _Column]:
@@ -178,17 +183,7 @@ def _column(cells: object, table: object) -> _Column:
     if pandas is not None and isinstance(cells, pandas.Series):
         cells = _pandas_cells(cells)
     if isinstance(cells, np.ndarray):
-        root: Any = cells
-        while isinstance(root.base, np.ndarray):
-            root = root.base
-        if cells.ndim != 1 or not cells.size or not cells.strides[0]:
-            return _Column((), root)
-        first = cells.__array_interface__["data"][0]
-        last = first + (len(cells) - 1) * cells.strides[0]
-        stop = max(first, last) + cells.itemsize
-        return _Column(
-            (Extent(min(first, last), stop, abs(cells.strides[0]), cells.itemsize),), root
-        )
+        return _of_array(cells)
     if isinstance(cells, list):
         return _object(cells) if cells else _Column((), cells)
     owner = cells if isinstance(table, Mapping) else table
@@ -214,6 +209,18 @@ def _pandas_cells(series: pd.Series) -> object:
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
         return array.__arrow_array__()
     return getattr(array, "_data", None)  # Nullable numbers
+
+
+def _of_array(array: NDArray[np.generic]) -> _Column:
+    root: Any = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if array.ndim != 1 or not array.size or not array.strides[0]:
+        return _Column((), root)
+    first = array.__array_interface__["data"][0]
+    last = first + (len(array) - 1) * array.strides[0]
+    stop = max(first, last) + array.itemsize
+    return _Column((Extent(min(first, last), stop, abs(array.strides[0]), array.itemsize),), root)
 
 
 def _arrow_parts(cells: object) -> Sequence[pa.Array] | None:

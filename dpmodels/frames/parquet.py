@@ -105,8 +105,8 @@ def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
     columns = footers[0].names
     for name, footer in zip(names, footers, strict=True):
-        both = (*columns, *footer.names) if footer.names != columns else ()
-        for column in both:
+        both_names = (*columns, *footer.names) if footer.names != columns else ()
+        for column in both_names:
             if columns.count(column) != footer.names.count(column):
                 has, lacks = (names[0], name) if columns.count(column) else (name, names[0])
                 raise FrameError(

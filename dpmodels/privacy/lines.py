@@ -370,12 +370,15 @@ def require_chain(
             right = False
         if not right:
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")
+    if {claim for claim in claims if claim[0] != PURSE} != _claims_of(bodies):
+        raise LedgerError(f"{place}: its claims differ from those of its charges")
+
+
+def _claims_of(bodies: Sequence[dict[str, Plain]]) -> set[tuple[str, str, int]]:
+    """Return the claims of all charges that are not void."""
     void = {body["charge"] for body in bodies if body["kind"] == VOID}
     charged = [body for body in bodies if body["kind"] == CHARGED and body["charge"] not in void]
-    if {claim for claim in claims if claim[0] != PURSE} != (
-        {(*claim, body["charge"]) for body in charged for claim in body["claims"]}
-    ):
-        raise LedgerError(f"{place}: its claims differ from those of its charges")
+    return {(*claim, body["charge"]) for body in charged for claim in body["claims"]}
 
 
 def require_short(subject: str, texts: Iterable[object], limit: int = LONGEST_TEXTS) -> None:

@@ -129,33 +129,14 @@ def read_study(path: str) -> Study:
         if not isinstance(plain.get(section), kind) or not plain[section]:
             header = "[study]" if kind is dict else "[[release]]"
             raise ArgumentError(f"{path!r} has no {header}: write one, see dpmodels run --help")
-    stated = plain["study"]
-    require_known(stated, _STUDY, "[study]")
-    settings = {
-        name: conform(_STUDY[name], value, f"[study] {name}") for name, value in stated.items()
-    }
-    for name in ("data", "out"):
-        _require_key(settings, name, "[study]")
-    if settings.get("person") is True:
-        raise ArgumentError('[study] person = true: write the column, person = "id", or false')
-    for name in ("data", "codebook", "ledger", "out"):
-        if name in settings:
-            if not str(settings[name]).strip():
-                raise ArgumentError(f'[study] {name} = "": write a path, or leave the line out')
-            settings[name] = located(str(settings[name]), Path(path).absolute().parent)
+    settings = _settings(plain["study"], Path(path).absolute().parent)
     releases = tuple(map(_release, _sections(plain, "release")))
     _require_unique([release.name for release in releases], "release")
     verbs = {release.name: release.call.verb for release in releases}
     names = list(verbs)
     tables = tuple(_table(entry, verbs) for entry in _sections(plain, "table"))
     _require_unique([*names, *(table.name for table in tables)], "table")
-    section = plain.get("disclosure", {})
-    if not isinstance(section, dict):
-        raise ArgumentError("[disclosure]: expected one section, not a list")
-    require_known(section, keyword_names(dp.disclosure), "[disclosure]")
-    disclosure = {word: _day(value) for word, value in section.items()}
-    with _error_location("[disclosure]"):
-        dp.disclosure(dp.Ledger(eps=1.0), **disclosure)
+    disclosure = _disclosure_options(plain.get("disclosure", {}))
     return Study(Path(path), settings, releases, tables, disclosure)
 
 
@@ -174,6 +155,23 @@ def _sections(plain: Mapping[str, object], section: str) -> list[dict[str, objec
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ArgumentError(f"[{section}]: write [[{section}]], one for each")
     return entries
+
+
+def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
+    require_known(plain, _STUDY, "[study]")
+    settings = {
+        name: conform(_STUDY[name], value, f"[study] {name}") for name, value in plain.items()
+    }
+    for name in ("data", "out"):
+        _require_key(settings, name, "[study]")
+    if settings.get("person") is True:
+        raise ArgumentError('[study] person = true: write the column, person = "id", or false')
+    for name in ("data", "codebook", "ledger", "out"):
+        if name in settings:
+            if not str(settings[name]).strip():
+                raise ArgumentError(f'[study] {name} = "": write a path, or leave the line out')
+            settings[name] = located(str(settings[name]), beside)
+    return settings
 
 
 def _release(plain: Mapping[str, Plain]) -> StudyRelease:
@@ -245,6 +243,16 @@ def _error_location(where: str) -> Iterator[None]:
     except DPModelsError as error:
         error.args = (f"{where}: {error}",)
         raise
+
+
+def _disclosure_options(plain: Plain) -> dict[str, object]:
+    if not isinstance(plain, dict):
+        raise ArgumentError("[disclosure]: expected one section, not a list")
+    require_known(plain, keyword_names(dp.disclosure), "[disclosure]")
+    kwargs = {word: _day(value) for word, value in plain.items()}
+    with _error_location("[disclosure]"):
+        dp.disclosure(dp.Ledger(eps=1.0), **kwargs)
+    return kwargs
 
 
 def keyword_names(function: Callable[..., object]) -> list[str]:

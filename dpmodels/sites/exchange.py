@@ -449,10 +449,13 @@ class AggregatorRounds(Exchange):
             read = [messages[site] for site in sites if site in messages]
             for message in read[:1]:
                 require_terms(terms, message)
-            suffice = self._quorum is not None and len(read) >= self._quorum.needed
-            suffice = suffice and (kind == "opening" or set(missing) <= set(self._without))
-            if not missing or suffice:
+            if not missing or self._suffice(kind, len(read), missing):
                 return read
             if first or time.monotonic() >= self.until:
                 raise RoundOpen(OpenRound(self.terms["session"], self._number, missing))
             time.sleep(PAUSE)
+
+    def _suffice(self, kind: str, number: int, missing: Sequence[str]) -> bool:
+        if self._quorum is None or number < self._quorum.needed:
+            return False
+        return kind == "opening" or set(missing) <= set(self._without)

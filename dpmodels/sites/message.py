@@ -151,26 +151,30 @@ def _read(content: bytes, name: str) -> SiteMessage:
     if sha256 != digest(plain):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
     try:
-        terms = plain.get("terms")
-        terms = terms if isinstance(terms, dict) else {}
-        position = dict(POSITION) if "round" in terms else {}
-        if position and PRESENT in terms:
-            position[PRESENT] = tuple[str, ...]
-        fields = conform({**_SHAPE, "terms": {**STATED, "basis": str, **position}}, plain, "")
-        terms = plain["terms"]
-        if fields.pop("codebook_sha256") != digest(terms["codebook"]):
-            raise FrameError("codebook_sha256: not the digest of the codebook")
-        public = adjacency(terms["adjacency"]).n_public
-        if (fields["rows"] is not None) != public or not 0 <= (fields["rows"] or 0) <= 2**53:
-            raise FrameError(f"rows: not a number of rows as under {terms['adjacency']!r}")
-        try:
-            values = base64.b64decode(fields["values"], validate=True)
-        except ValueError:
-            raise FrameError("values: expected base64") from None
-        del fields["format"]
-        return SiteMessage(**{**fields, "terms": terms, "values": values}, sha256=sha256)
+        return replace(_message(plain), sha256=sha256)
     except FrameError as error:
         raise FrameError(f"{name} is not what a site sends: {error}") from None
+
+
+def _message(plain: dict[str, Plain]) -> SiteMessage:
+    terms = plain.get("terms")
+    terms = terms if isinstance(terms, dict) else {}
+    position = dict(POSITION) if "round" in terms else {}
+    if position and PRESENT in terms:
+        position[PRESENT] = tuple[str, ...]
+    fields = conform({**_SHAPE, "terms": {**STATED, "basis": str, **position}}, plain, "")
+    terms = plain["terms"]
+    if fields.pop("codebook_sha256") != digest(terms["codebook"]):
+        raise FrameError("codebook_sha256: not the digest of the codebook")
+    public = adjacency(terms["adjacency"]).n_public
+    if (fields["rows"] is not None) != public or not 0 <= (fields["rows"] or 0) <= 2**53:
+        raise FrameError(f"rows: not a number of rows as under {terms['adjacency']!r}")
+    try:
+        values = base64.b64decode(fields["values"], validate=True)
+    except ValueError:
+        raise FrameError("values: expected base64") from None
+    del fields["format"]
+    return SiteMessage(**{**fields, "terms": terms, "values": values})
 
 
 def require_same_terms(messages: Sequence[SiteMessage], names: Sequence[str]) -> None:
