@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from dpmodels.errors import DPModelsError
-from dpmodels.shell.command_options import Parser, completion
+from dpmodels.shell.command_options import completion
 from dpmodels.shell.commands import commands, parser
 from dpmodels.shell.outputs import main_job, tell
 
@@ -27,7 +27,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
-            return _run(parser(), argv)
+            root = parser()
+            options = root.parse_args(argv)
+            if options.print_completion is not None:
+                tell(completion(root, options.print_completion))
+                return 0
+            return (
+                main_job() if options.command is None else commands()[options.command].run(options)
+            )
     except DPModelsError as error:
         print(f"dpmodels: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
@@ -37,14 +44,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
-
-
-def _run(root: Parser, argv: Sequence[str] | None) -> int:
-    options = root.parse_args(argv)
-    if options.print_completion is not None:
-        tell(completion(root, options.print_completion))
-        return 0
-    return main_job() if options.command is None else commands()[options.command].run(options)
 
 
 def _warn(message: Warning | str, category: type[Warning], *location: object) -> None:

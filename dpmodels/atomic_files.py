@@ -88,7 +88,14 @@ def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                _reserve(file.fileno(), len(content))
+                # Reserve the space of a file if the system can, so that no write fails halfway.
+                size = len(content)
+                if size and hasattr(os, "posix_fallocate"):
+                    try:
+                        os.posix_fallocate(file.fileno(), 0, size)
+                    except OSError as error:
+                        if error.errno in _NO_ROOM:
+                            raise
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -111,7 +118,19 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
         if overwrite:
             os.replace(partial, place)
         else:
-            _name_once(partial, place)
+            # Fail if the name exists. On file systems without links, an empty file reserves the
+            # name until the complete one replaces it.
+            try:
+                os.link(partial, place)
+            except FileExistsError:
+                raise
+            except OSError:
+                os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                try:
+                    os.replace(partial, place)
+                except OSError:
+                    discard(place)
+                    raise
     except FileExistsError:
         raise FrameError(_already_exists(place)) from None
     except OSError as error:
@@ -132,25 +151,6 @@ def discard(partial: Path) -> None:
     """Remove a staged file if it still exists."""
     with suppress(OSError):
         os.unlink(partial)
-
-
-def _name_once(partial: Path, place: Path) -> None:
-    """Name a file; fail if the name exists.
-
-    On file systems without links, an empty file reserves the name until the complete one replaces
-    it.
-    """
-    try:
-        os.link(partial, place)
-    except FileExistsError:
-        raise
-    except OSError:
-        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        try:
-            os.replace(partial, place)
-        except OSError:
-            discard(place)
-            raise
 
 
 def checked_path(path: object) -> Path:
@@ -195,16 +195,6 @@ def _same_or_inside(place: Path, reference: Path) -> bool:
 
 def _unused(place: Path) -> Path:
     return place.with_name(f".{secrets.token_hex(16)}.partial")
-
-
-def _reserve(descriptor: int, size: int) -> None:
-    """Reserve the space of a file if the system can, so that no write fails halfway."""
-    if size and hasattr(os, "posix_fallocate"):
-        try:
-            os.posix_fallocate(descriptor, 0, size)
-        except OSError as error:
-            if error.errno in _NO_ROOM:
-                raise
 
 
 def _sync_folder(place: Path) -> None:

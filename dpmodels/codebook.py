@@ -220,14 +220,10 @@ class Codebook(Mapping[str, Variable]):
 
     def __or__(self, other: Mapping[str, object]) -> Codebook:
         """Return the union; the right-hand side wins, and two columns of persons are refused."""
-        person = column_roles.joined_person(self.person, getattr(other, "person", None))
-        design = column_roles.joined_design(self.design, getattr(other, "design", None))
-        identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
+        roles = column_roles.Roles.of(self).joined(column_roles.Roles.of(other))
         declared = {**self, **other}
-        ids_alone = {
-            name: identifier for name, identifier in identifiers.items() if name not in declared
-        }
-        return Codebook({**declared, **ids_alone}, person=person, design=design)
+        declarations = {**declared, **roles.identifiers, **declared}  # Variables first
+        return Codebook(declarations, person=roles.person, design=roles.design)
 
     def select(self, names: Iterable[str]) -> Codebook:
         """Return the codebook of some of the variables.
@@ -250,20 +246,17 @@ class Codebook(Mapping[str, Variable]):
     def to_dict(self) -> dict[str, dict[str, Plain]]:
         """Return plain values, as written to JSON."""
         variables = {name: to_plain(variable) for name, variable in self.items()}
-        identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
-        declared = column_roles.with_person({**variables, **identifiers}, self.person)
-        return column_roles.with_design(declared, self.design)
+        return column_roles.Roles.of(self).beside(variables)
 
     @classmethod
     def from_dict(cls, declared: Mapping[str, Mapping[str, Plain]]) -> Codebook:
         """Read what :meth:`to_dict` wrote."""
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
-        undesigned, design = column_roles.without_design(declared)
-        entries, person = column_roles.without_person(undesigned)
-        variable_entries, identifiers = column_roles.without_identifiers(entries)
-        variables = {name: from_plain(name, entry) for name, entry in variable_entries.items()}
-        return cls({**variables, **identifiers}, person=person, design=design)
+        entries, roles = column_roles.without_roles(declared)
+        variables = {name: from_plain(name, entry) for name, entry in entries.items()}
+        declarations = {**variables, **roles.identifiers}
+        return cls(declarations, person=roles.person, design=roles.design)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the codebook as JSON, whole or not at all.
@@ -346,9 +339,7 @@ class Codebook(Mapping[str, Variable]):
 
     def id_lines(self) -> list[tuple[str, ...]]:
         """Return the lines of the printed table for ids and persons."""
-        return column_roles.of_person(self.person, self.identifiers) + column_roles.of_design(
-            self.design
-        )
+        return column_roles.Roles.of(self).lines()
 
     def __repr__(self) -> str:
         return as_text(self._rows())

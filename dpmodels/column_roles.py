@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
-from typing import Any, Final, Literal, SupportsFloat, SupportsInt
+from typing import Any, Final, Literal, NamedTuple, SupportsFloat, SupportsInt
 from uuid import UUID
 
 import numpy as np
@@ -78,7 +78,19 @@ class SurveyDesign:
 
     def __post_init__(self) -> None:
         for option in _COLUMNS:
-            _check_column(option, getattr(self, option))
+            name = getattr(self, option)
+            if isinstance(name, list | tuple) and option == "weights":
+                raise ArgumentError(
+                    f"weights={quoted(name)} lists several columns: replicate weights are not "
+                    "supported; name the column of base weights, with strata= and psu= for the "
+                    "errors"
+                )
+            if name is not None and (not isinstance(name, str) or not name.strip()):
+                raise ArgumentError(
+                    f"{option}={quoted(name)}: expected the name of a column; {_WRITE}"
+                )
+            if name is not None:
+                check_writable(option, name)
         if len(set(self.columns)) < len(self.columns):
             raise CodebookError("design: weights=, strata= and psu= name different columns")
         if not self.columns:
@@ -142,64 +154,6 @@ def as_design(design: object) -> SurveyDesign | None:
     if isinstance(design, Mapping):
         return SurveyDesign.from_plain(design)
     raise ArgumentError(f"design={quoted(design)}: expected a design; {_WRITE}")
-
-
-# A design among the declarations of a codebook, as a part of the entry of its first column.
-
-
-def without_design(declared: Mapping[str, object]) -> tuple[dict[str, object], SurveyDesign | None]:
-    """Return the entries of variables, and the design that one of them has."""
-    entries, stated = _without_word("design", declared)
-    designs = [SurveyDesign.from_plain(plain) for plain in stated.values()]
-    if len(designs) > 1:
-        raise CodebookError('"design" is stated by two variables; keep one of them')
-    return entries, next(iter(designs), None)
-
-
-def _without_word(
-    word: str, declared: Mapping[str, object]
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Return entries without a word, dropped if they have no other, and its values by name."""
-    entries, values = dict(declared), dict[str, object]()
-    for name, entry in declared.items():
-        if isinstance(entry, Mapping) and word in entry:
-            values[name] = entry[word]
-            entries[name] = {other: value for other, value in entry.items() if other != word}
-            if not entries[name]:
-                del entries[name]
-    return entries, values
-
-
-def with_design(declared: dict[str, Plain], design: SurveyDesign | None) -> dict[str, Plain]:
-    """Return the plain values of variables, with the design at its first column."""
-    if design is None:
-        return declared
-    name = design.columns[0]
-    return {**declared, name: {**declared.get(name, {}), "design": design.to_plain()}}
-
-
-def joined_design(left: SurveyDesign | None, right: SurveyDesign | None) -> SurveyDesign | None:
-    """Return the design of two codebooks, at least one of which may lack it."""
-    if left is not None and right is not None and left != right:
-        raise CodebookError("codebooks with different designs cannot be combined")
-    return left if right is None else right
-
-
-def of_design(design: SurveyDesign | None) -> list[tuple[str, ...]]:
-    """Return the line of a design among those of variables."""
-    return [] if design is None else [("(design)", "survey design", design.describe(), "", "")]
-
-
-def _check_column(option: str, name: object) -> None:
-    if isinstance(name, list | tuple) and option == "weights":
-        raise ArgumentError(
-            f"weights={quoted(name)} lists several columns: replicate weights are not supported; "
-            "name the column of base weights, with strata= and psu= for the errors"
-        )
-    if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise ArgumentError(f"{option}={quoted(name)}: expected the name of a column; {_WRITE}")
-    if name is not None:
-        check_writable(option, name)
 
 
 def _bounds(weights: str | None, bounds: object) -> tuple[float, float] | None:
@@ -476,38 +430,81 @@ def checked_person(person: object) -> str | None:
     return person
 
 
-def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
-    """Return the entries of variables, and the name of the column of person ids."""
-    entries, marks = _without_word("person", declared)
+# What columns are besides variables, as a codebook or a draft declares and writes it.
+
+
+class Roles(NamedTuple):
+    """The column of persons, the columns of ids, and how the rows were sampled."""
+
+    person: str | None
+    identifiers: Mapping[str, Identifier]
+    design: SurveyDesign | None
+
+    @classmethod
+    def of(cls, declared: object) -> Roles:
+        """Return the roles of a codebook or draft, none of other declarations."""
+        person, design = (getattr(declared, name, None) for name in ("person", "design"))
+        return cls(person, getattr(declared, "identifiers", {}), design)
+
+    def joined(self, other: Roles) -> Roles:
+        """Return the roles of two codebooks, of which one may lack the person or the design."""
+        if None not in (self.person, other.person) and self.person != other.person:
+            raise CodebookError(
+                f"codebooks with person={self.person!r} and person={other.person!r} cannot be "
+                "combined: rows have one column of person ids"
+            )
+        if None not in (self.design, other.design) and self.design != other.design:
+            raise CodebookError("codebooks with different designs cannot be combined")
+        identifiers = {**self.identifiers, **other.identifiers}
+        return Roles(self.person or other.person, identifiers, self.design or other.design)
+
+    def beside(self, variables: Mapping[str, Plain]) -> dict[str, Plain]:
+        """Return the plain values of variables with the roles: the design at its first column."""
+        declared = dict(variables)
+        declared |= {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
+        if self.person is not None:
+            declared[self.person] = {**declared.get(self.person, {}), "person": True}
+        if self.design is not None:
+            name = self.design.columns[0]
+            declared[name] = {**declared.get(name, {}), "design": self.design.to_plain()}
+        return declared
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """Return the lines of ids, persons and design among those of variables."""
+        lines = list[tuple[str, ...]]()
+        for name, declared in self.identifiers.items():
+            role = "person" if name == self.person else "identifies rows"
+            lines.append((name, _TYPE, role + said_missing(declared.missing), "", declared.label))
+        if self.person is not None and self.person not in self.identifiers:
+            lines.append((self.person, "person", "identifies persons", "", ""))
+        if self.design is not None:
+            lines.append(("(design)", "survey design", self.design.describe(), "", ""))
+        return lines
+
+
+def without_roles(declared: Mapping[str, object]) -> tuple[dict[str, object], Roles]:
+    """Return the plain entries of variables, and the roles that :meth:`Roles.beside` wrote."""
+    entries, stated = _without_word("design", declared)
+    designs = [SurveyDesign.from_plain(plain) for plain in stated.values()]
+    if len(designs) > 1:
+        raise CodebookError('"design" is stated by two variables; keep one of them')
+    entries, marks = _without_word("person", entries)
     for number, (name, mark) in enumerate(marks.items()):
         if mark is not True or number:
             raise CodebookError(f'{name!r}: "person" must be true, and at one column only')
-    return entries, next(iter(marks), None)
+    variables, identifiers = without_identifiers(entries)
+    return variables, Roles(next(iter(marks), None), identifiers, next(iter(designs), None))
 
 
-def with_person(declared: dict[str, Plain], person: str | None) -> dict[str, object]:
-    """Return the plain values of variables, with the column of person ids marked."""
-    if person is None:
-        return declared
-    return {**declared, person: {**declared.get(person, {}), "person": True}}
-
-
-def joined_person(left: str | None, right: str | None) -> str | None:
-    """Return the column of persons of two codebooks, at least one of which may lack it."""
-    if left is not None and right is not None and left != right:
-        raise CodebookError(
-            f"codebooks with person={left!r} and person={right!r} cannot be combined: rows have "
-            "one column of person ids"
-        )
-    return right if left is None else left
-
-
-def of_person(person: str | None, identifiers: Mapping[str, Identifier]) -> list[tuple[str, ...]]:
-    """Return the lines of identifiers and of the column of persons among those of variables."""
-    lines = list[tuple[str, ...]]()
-    for name, declared in identifiers.items():
-        role = "person" if name == person else "identifies rows"
-        lines.append((name, _TYPE, role + said_missing(declared.missing), "", declared.label))
-    if person is not None and person not in identifiers:
-        lines.append((person, "person", "identifies persons", "", ""))
-    return lines
+def _without_word(
+    word: str, declared: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return entries without a word, dropped if they have no other, and its values by name."""
+    entries, values = dict(declared), dict[str, object]()
+    for name, entry in declared.items():
+        if isinstance(entry, Mapping) and word in entry:
+            values[name] = entry[word]
+            entries[name] = {other: value for other, value in entry.items() if other != word}
+            if not entries[name]:
+                del entries[name]
+    return entries, values

@@ -228,7 +228,14 @@ class Date:
 
     def __post_init__(self) -> None:
         for side in ("lower", "upper"):
-            object.__setattr__(self, side, _day(side, getattr(self, side)))
+            declared = getattr(self, side)
+            day = day_of(declared)
+            if not FIRST_DAY <= day <= LAST_DAY:
+                raise CodebookError(
+                    f"{side} bound {shorten(repr(declared))} is not a day of the years 1 to 9999; "
+                    'declare days as dp.Date("2001-01-01", "2020-12-31")'
+                )
+            object.__setattr__(self, side, date.fromordinal(round(day) + EPOCH))
         if not self.lower < self.upper:
             raise CodebookError(
                 f"days ({str(self.lower)!r}, {str(self.upper)!r}) are equal or reversed; the "
@@ -248,16 +255,6 @@ class Date:
         first, last = self.days
         within = [first <= day_of(code) <= last for code in self.missing]
         return f"{self.lower} to {self.upper}{said_missing(self.missing, within)}"
-
-
-def _day(side: str, declared: object) -> date:
-    day = day_of(declared)
-    if not FIRST_DAY <= day <= LAST_DAY:
-        raise CodebookError(
-            f"{side} bound {shorten(repr(declared))} is not a day of the years 1 to 9999; declare "
-            'days as dp.Date("2001-01-01", "2020-12-31")'
-        )
-    return date.fromordinal(round(day) + EPOCH)
 
 
 def _iso(code: object) -> object:

@@ -23,7 +23,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from os import PathLike
@@ -104,7 +104,9 @@ def parse(content: bytes) -> Plain:
     """
     if sum(map(content.count, (b",", b"[", b"{"))) > MOST_MARKS:
         raise FrameError(f"it has more than {MOST_MARKS:,} parts")
-    if _depth(content) > _DEEPEST:
+    marks = np.frombuffer(_STRING.sub(b"", content), dtype=np.uint8)
+    steps = np.isin(marks, list(b"[{")).astype(np.int64) - np.isin(marks, list(b"]}"))
+    if int(steps.cumsum().max(initial=0)) > _DEEPEST:
         raise FrameError(f"it is nested more than {_DEEPEST} deep")
     try:
         return json.loads(content.decode("utf-8"), parse_int=_int, object_pairs_hook=_object)
@@ -296,27 +298,22 @@ def _one_of(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
     }
     if len(kinds) > 1:
         if isinstance(plain, dict):
-            return conform(_nearest(kinds.values(), plain), plain, where)
-        return _tagged(kinds, plain, where)
+            nearest = max(
+                kinds.values(), key=lambda kind: len(plain.keys() & fields_of(kind).keys())
+            )
+            return conform(nearest, plain, where)
+        if not isinstance(plain, list | tuple) or len(plain) != 2:
+            raise FrameError(
+                f"{where}: expected a list of a name and fields, found {_type_name(plain)}"
+            )
+        name = _with_location(lambda: one_of(*kinds)(plain[0]), where)
+        return conform(kinds[name], plain[1], where)
     for alternative in alternatives[:-1]:
         try:
             return conform(alternative, plain, where)
         except FrameError:
             continue
     return conform(alternatives[-1], plain, where)
-
-
-def _nearest(kinds: Iterable[Shape], plain: Mapping[str, Plain]) -> Read:
-    return max(kinds, key=lambda kind: len(plain.keys() & fields_of(kind).keys()))
-
-
-def _tagged(kinds: Mapping[str, Shape], plain: Plain, where: str) -> Read:
-    if not isinstance(plain, list | tuple) or len(plain) != 2:
-        raise FrameError(
-            f"{where}: expected a list of a name and fields, found {_type_name(plain)}"
-        )
-    name = _with_location(lambda: one_of(*kinds)(plain[0]), where)
-    return conform(kinds[name], plain[1], where)
 
 
 _PARTED: Final[dict[Shape, Callable[[tuple[Shape, ...], Plain, str], Read]]] = {
@@ -334,12 +331,6 @@ def _with_location(make: Callable[[], Read], where: str) -> Read:
         return make()
     except DPModelsError as error:
         raise FrameError(f"{where}: {error}") from None
-
-
-def _depth(content: bytes) -> int:
-    marks = np.frombuffer(_STRING.sub(b"", content), dtype=np.uint8)
-    steps = np.isin(marks, list(b"[{")).astype(np.int64) - np.isin(marks, list(b"]}"))
-    return int(steps.cumsum().max(initial=0))
 
 
 def _type_name(plain: Plain) -> str:

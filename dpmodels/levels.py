@@ -25,24 +25,6 @@ def as_number(level: Level) -> float:
         return math.nan
 
 
-def require_distinct(levels: tuple[Level, ...], listed: str) -> None:
-    """Refuse levels that are equal as numbers.
-
-    Text that spells small numbers is left alone, as "1" and "01": cells of text match it exactly,
-    and whole numbers below 2**53 have one text each that Python prints.
-    """
-    first: dict[float, Level] = {}
-    for level in levels:
-        value = as_number(level)
-        previous = first.setdefault(value, level) if value == value else level
-        both_text = isinstance(level, str) and isinstance(previous, str)
-        if previous is not level and not (both_text and abs(value) < _EXACT):
-            raise CodebookError(
-                f"levels {listed}: {previous!r} and {level!r} are one number in double precision, "
-                'in which numbers are compared: tell them apart by a letter, for example "id 1"'
-            )
-
-
 def as_level(declared: object, what: str = "level") -> Level:
     """Return a plain text, number or truth value that tables can print and software compares."""
     level = declared.item() if isinstance(declared, np.generic) else declared
@@ -89,7 +71,18 @@ def check_levels(levels: tuple[Level, ...]) -> None:
     listed = shorten(repr(list(levels)), 200)
     if min(len(set(levels)), len(set(map(str, levels)))) < len(levels):
         raise CodebookError(f"levels {listed} repeat a value; list each level once")
-    require_distinct(levels, listed)
+    # Text that spells small numbers is left alone, as "1" and "01": cells of text match it exactly,
+    # and whole numbers below 2**53 have one text each that Python prints.
+    first: dict[float, Level] = {}
+    for level in levels:
+        value = as_number(level)
+        previous = first.setdefault(value, level) if value == value else level
+        both_text = isinstance(level, str) and isinstance(previous, str)
+        if previous is not level and not (both_text and abs(value) < _EXACT):
+            raise CodebookError(
+                f"levels {listed}: {previous!r} and {level!r} are one number in double precision, "
+                'in which numbers are compared: tell them apart by a letter, for example "id 1"'
+            )
     if len(levels) < 2:
         raise CodebookError(
             f"levels {listed}: a category needs at least two levels; "

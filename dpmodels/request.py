@@ -179,7 +179,24 @@ def requested(
     if design is False:
         codebook = codebook.with_design(None)
     if codebook.design is not None:
-        require_design(verb, codebook.design, relation, options)
+        design = codebook.design
+        if not VERBS[verb].designs:
+            raise ArgumentError(
+                f"dp_{verb} takes no survey design: write design=False to analyse the rows as they "
+                "are, unweighted"
+            )
+        if options.get("weights") is not None:
+            raise ArgumentError(
+                f"weights={quoted(options['weights'])} are precision weights, and the design has "
+                "sampling weights: leave out weights=, or write design=False"
+            )
+        if relation.person != design.psu or relation.rows not in (None, "mean"):
+            unit = f"psu={quoted(design.psu)}" if design.psu else "no psu="
+            raise ArgumentError(
+                f"the design has {unit}, so its unit of protection is "
+                f"{'the sampling unit' if design.psu else 'the row'}, not {relation.unit}: leave "
+                "out person= and rows=, or name the units by psu="
+            )
     return Request(verb, formula, codebook, guarantee, relation, options, subset, attached)
 
 
@@ -188,29 +205,6 @@ def designed(codebook: Codebook, design: object) -> Codebook:
     return (
         codebook if design is None or design is False else codebook.with_design(as_design(design))
     )
-
-
-def require_design(
-    verb: str, design: SurveyDesign, relation: Adjacency, options: Mapping[str, object]
-) -> None:
-    """Refuse a design that a verb does not take, and units other than those of the design."""
-    if not VERBS[verb].designs:
-        raise ArgumentError(
-            f"dp_{verb} takes no survey design: write design=False to analyse the rows as they "
-            "are, unweighted"
-        )
-    if options.get("weights") is not None:
-        raise ArgumentError(
-            f"weights={quoted(options['weights'])} are precision weights, and the design has "
-            "sampling weights: leave out weights=, or write design=False"
-        )
-    if relation.person != design.psu or relation.rows not in (None, "mean"):
-        unit = f"psu={quoted(design.psu)}" if design.psu else "no psu="
-        raise ArgumentError(
-            f"the design has {unit}, so its unit of protection is "
-            f"{'the sampling unit' if design.psu else 'the row'}, not {relation.unit}: leave out "
-            "person= and rows=, or name the units by psu="
-        )
 
 
 def plain_option(word: object) -> object:

@@ -77,14 +77,34 @@ class Numeric:
 
     def __post_init__(self) -> None:
         for side in ("lower", "upper"):
-            object.__setattr__(self, side, _bound(side, getattr(self, side)))
+            declared = getattr(self, side)
+            bound = real(declared)
+            if math.isnan(bound):
+                days = (
+                    ', or of days ("2001-01-01", "2020-12-31"); levels are a list, ["low", "high"]'
+                )
+                raise CodebookError(
+                    f"{side} bound {shorten(repr(declared))} is not a finite number; declare a "
+                    "variable's range as (lower, upper), for example (0, 100)"
+                    f"{days * isinstance(declared, str)}"
+                )
+            object.__setattr__(self, side, bound)
         if not self.lower < self.upper:
             raise CodebookError(
                 f"bounds ({self.lower!r}, {self.upper!r}) are equal or reversed; "
                 "the lower bound comes first and is smaller, for example (0, 100)"
             )
         check_texts(self.label, self.unit)
-        object.__setattr__(self, "step", _step(self.lower, self.upper, self.step))
+        step = real(self.step)
+        steps = (self.upper - self.lower) / step if step > 0 else 0.0
+        if step != 0 and not (1 <= steps <= 2**40 and abs(steps - round(steps)) <= _WHOLE):
+            raise CodebookError(
+                f"step {shorten(repr(self.step))} does not lead from {self.lower!r} to "
+                f"{self.upper!r} in a whole number of steps; whole numbers are declared as "
+                "dp.Numeric(0, 15, step=1)"
+            )
+        exact_step = (self.upper - self.lower) / round(steps) if step else 0.0
+        object.__setattr__(self, "step", exact_step)
         object.__setattr__(self, "missing", missing_codes(self.missing))
 
     def describe(self) -> str:
@@ -275,28 +295,6 @@ def kind(variable: Variable) -> str:
     return "ordered" if variable.ordered else "categorical"
 
 
-def _bound(side: str, declared: object) -> float:
-    bound = real(declared)
-    if math.isnan(bound):
-        days = ', or of days ("2001-01-01", "2020-12-31"); levels are a list, ["low", "high"]'
-        raise CodebookError(
-            f"{side} bound {shorten(repr(declared))} is not a finite number; declare a variable's "
-            f"range as (lower, upper), for example (0, 100){days * isinstance(declared, str)}"
-        )
-    return bound
-
-
-def _step(lower: float, upper: float, declared: object) -> float:
-    step = real(declared)
-    steps = (upper - lower) / step if step > 0 else 0.0
-    if step != 0 and not (1 <= steps <= 2**40 and abs(steps - round(steps)) <= _WHOLE):
-        raise CodebookError(
-            f"step {shorten(repr(declared))} does not lead from {lower!r} to {upper!r} in a whole "
-            "number of steps; whole numbers are declared as dp.Numeric(0, 15, step=1)"
-        )
-    return (upper - lower) / round(steps) if step else 0.0
-
-
 def as_variable(name: str, declared: object) -> Variable:
     """Read one declaration: a tuple is a range, a list, a dict or pandas' dtype a set of levels."""
     try:
@@ -313,7 +311,9 @@ def as_variable(name: str, declared: object) -> Variable:
                 return Categorical(declared)  # type: ignore[arg-type]
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(declared, pandas.CategoricalDtype):
-            return _of_dtype(declared)
+            if declared.categories is None:
+                raise CodebookError("a CategoricalDtype without categories: write them, as a list")
+            return Categorical(tuple(declared.categories), ordered=bool(declared.ordered))
     except CodebookError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
     raise CodebookError(
@@ -327,12 +327,6 @@ def _are_labels(declared: dict[object, object]) -> bool:
     """Whether a dict has labels of levels, and is not an entry of a codebook's file."""
     texts = all(isinstance(label, str) for label in declared.values())
     return texts and not {"type", "range", "levels"} & set(declared)
-
-
-def _of_dtype(dtype: Any) -> Categorical:
-    if dtype.categories is None:
-        raise CodebookError("a CategoricalDtype without categories: write them, as a list")
-    return Categorical(tuple(dtype.categories), ordered=bool(dtype.ordered))
 
 
 def to_plain(variable: Variable) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from operator import or_
@@ -177,7 +177,11 @@ def read(allowed: Sequence[object], text: str, *, none: bool = False) -> Any:
     ]
     if inner and text == "[]":
         return ()
-    if inner and ("," in text or not _texts(allowed)):
+    # Whether one text may stand for one value.
+    is_text = any(
+        member in (*_NUMBERS, str, Any, object) or isinstance(member, str) for member in allowed
+    )
+    if inner and ("," in text or not is_text):
         return tuple(read(inner, part.strip()) for part in text.split(",") if part.strip())
     return None if none and text == "none" else _read_one(allowed, text)
 
@@ -199,13 +203,6 @@ def _read_one(allowed: Sequence[object], text: str) -> object:
 def _inner(annotation: object) -> tuple[object, ...]:
     return tuple(
         member for part in get_args(annotation) if part is not ... for member in members(part)
-    )
-
-
-def _texts(allowed: Sequence[object]) -> bool:
-    """Whether one text may stand for one value."""
-    return any(
-        member in (*_NUMBERS, str, Any, object) or isinstance(member, str) for member in allowed
     )
 
 
@@ -272,15 +269,12 @@ def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
         head, _, text = entry.partition("\n")
         names, _, kind = head.partition(" :")
         sentence = first_sentence(text)
-        parameter_doc = ParameterDoc(sentence[:1].lower() + sentence[1:], tuple(_choices(kind)))
+        listed = re.search(r"\{(.+?)\}", kind)
+        words = map(str.strip, listed[1].split(",") if listed else ())
+        choices = tuple("none" if word == "None" else word.strip('" ') for word in words)
+        parameter_doc = ParameterDoc(sentence[:1].lower() + sentence[1:], choices)
         docs |= dict.fromkeys((name.strip("* ") for name in names.split(",")), parameter_doc)
     return docs
-
-
-def _choices(kind: str) -> Iterator[str]:
-    listed = re.search(r"\{(.+?)\}", kind)
-    for choice in listed[1].split(",") if listed else ():
-        yield "none" if choice.strip() == "None" else choice.strip(' "')
 
 
 def first_sentence(text: str) -> str:

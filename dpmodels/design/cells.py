@@ -59,7 +59,19 @@ class PrivateCells(BoundRows):
     def facts(self) -> dict[str, str]:
         """Public facts about the rows and their tables, as comparable texts."""
         declared = declared_facts(self.formula, self.codebook)
-        return {**declared, **_table_facts(self.tallies), **self.rows.terms.facts}
+        facts = dict[str, str]()
+        for number, tally in enumerate(self.tallies, start=1):
+            factors = [f"{factor.code}: {list(factor.levels)!r}" for factor in tally.factors]
+            measured = tally.measured
+            powers = []
+            if measured is not None:
+                powers.append(f"{measured.code} in {measured.lower!r} to {measured.upper!r}")
+            powers += [f"powers to {tally.degree}"] if tally.degree else []
+            powers += ["of persons in several cells"] if tally.clustered else []
+            if tally.sampling is not None:
+                facts |= tally.sampling.facts
+            facts[f"table {number}"] = "; ".join([*factors, *powers])
+        return {**declared, **facts, **self.rows.terms.facts}
 
     def blocks(
         self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
@@ -140,23 +152,6 @@ def in_cells(
 def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) -> PrivateCells:
     """Return the tables without rows, to which data can be bound."""
     return PrivateCells(rows_of(Terms(codebook)), formula, tallies)
-
-
-def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
-    """Return the facts that identify tables."""
-    facts = dict[str, str]()
-    for number, tally in enumerate(tallies, start=1):
-        factors = [f"{factor.code}: {list(factor.levels)!r}" for factor in tally.factors]
-        measured = tally.measured
-        powers = []
-        if measured is not None:
-            powers.append(f"{measured.code} in {measured.lower!r} to {measured.upper!r}")
-        powers += [f"powers to {tally.degree}"] if tally.degree else []
-        powers += ["of persons in several cells"] if tally.clustered else []
-        if tally.sampling is not None:
-            facts |= tally.sampling.facts
-        facts[f"table {number}"] = "; ".join([*factors, *powers])
-    return facts
 
 
 # Columns whose levels are undeclared.

@@ -100,25 +100,20 @@ def row_coder(design: Design, known: Design | None = None) -> RowCoder:
         for chunk in source.chunks(design.variables, read_rows(len(design.variables))):
             columns = as_written(design.codebook, chunk)
             if require_read:
-                _require_read(design.codebook, chunk, columns, n_read)
+                for name, declared in design.codebook.items():
+                    unread = np.flatnonzero(np.isnan(columns[name]))
+                    misread = unread[~are_missing(declared, decoded(chunk[name])[unread])]
+                    if len(misread):
+                        row = n_read + misread[0] + 1
+                        raise ArgumentError(
+                            f"{name!r} in row {row} of the public rows is not what the codebook "
+                            f"declares ({shorten(declared.describe(), 200)}): write such a value, "
+                            "or leave the cell missing"
+                        )
             n_read += len(next(iter(columns.values()), ()))
             yield columns
 
     return RowCoder(design, parts, _table, None if known is None else row_coder(known))
-
-
-def _require_read(codebook: Codebook, chunk: Chunk, columns: Columns, n_before: int) -> None:
-    """Refuse public cells that are neither missing nor what is declared, without quoting them."""
-    for name, declared in codebook.items():
-        unread = np.flatnonzero(np.isnan(columns[name]))
-        misread = unread[~are_missing(declared, decoded(chunk[name])[unread])]
-        if len(misread):
-            row = n_before + misread[0] + 1
-            raise ArgumentError(
-                f"{name!r} in row {row} of the public rows is not what the codebook declares "
-                f"({shorten(declared.describe(), 200)}): write such a value, or leave the cell "
-                "missing"
-            )
 
 
 def are_missing(declared: Variable, cells: Array) -> NDArray[np.bool_]:

@@ -18,7 +18,6 @@ from dpmodels.dates import Date
 from dpmodels.design.columns import are_missing, as_written, read_rows
 from dpmodels.frames import RowSource
 from dpmodels.frames.protocol import decoded
-from dpmodels.typing import Array
 from dpmodels.variables import Categorical, Variable
 
 
@@ -62,33 +61,24 @@ def count_misfits(source: RowSource, book: Codebook, ids: Sequence[str]) -> Tabl
         for name, counts in columns.items():
             cells = decoded(chunk[name])
             if name in book:
-                by_field = _misfits(book[name], cells, counts.bounds)
+                variable = book[name]
+                values = as_written(Codebook({"x": variable}), {"x": cells})["x"]
+                unread = np.isnan(values)
+                missing = np.zeros(len(values), dtype=bool)
+                missing[unread] = are_missing(variable, cells[unread])
+                misread = "unknown_level" if isinstance(variable, Categorical) else "not_readable"
+                outside = (values < counts.bounds[0]) | (values > counts.bounds[1])
+                by_field = {"missing": missing, misread: unread & ~missing, "outside": outside}
             else:
-                by_field = {"missing": _missing_ids(cells, book.missing_ids(name))}
+                keys = map(canonical_id, np.ma.getdata(cells).tolist())
+                is_missing = [key in ("", *book.missing_ids(name)) for key in keys]
+                masked = np.ma.getmaskarray(cells)
+                by_field = {"missing": np.asarray(masked | np.array(is_missing, dtype=bool))}
             columns[name] = counts.plus(by_field)
             misfits = np.logical_or.reduce([misfits, *by_field.values()])
         n_rows += len(misfits)
         n_fitting += int((~misfits).sum())
     return TableMisfits(columns, n_rows, n_fitting)
-
-
-def _misfits(
-    variable: Variable, cells: Array, bounds: tuple[float, float]
-) -> dict[str, NDArray[np.bool_]]:
-    """Return which cells of a chunk do not fit, by the field of `Misfits` that counts them."""
-    values = as_written(Codebook({"x": variable}), {"x": cells})["x"]
-    unread = np.isnan(values)
-    missing = np.zeros(len(values), dtype=bool)
-    missing[unread] = are_missing(variable, cells[unread])
-    misread = "unknown_level" if isinstance(variable, Categorical) else "not_readable"
-    outside = (values < bounds[0]) | (values > bounds[1])
-    return {"missing": missing, misread: unread & ~missing, "outside": outside}
-
-
-def _missing_ids(cells: Array, codes: Sequence[str]) -> NDArray[np.bool_]:
-    masked = np.ma.getmaskarray(cells)
-    ids = map(canonical_id, np.ma.getdata(cells).tolist())
-    return np.asarray(masked | np.array([key in ("", *codes) for key in ids], dtype=bool))
 
 
 def _bounds(variable: Variable) -> tuple[float, float]:

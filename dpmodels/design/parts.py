@@ -258,14 +258,10 @@ class Checksum(Unshown):
         if column.dtype.itemsize != 8 or column.dtype == object:
             return cell_bytes(column)
         words = np.ascontiguousarray(column).view(np.uint64)
-        keys = _keys(self._salt, len(words))
+        # The keys of positions, shape (2, rows).
+        keys = _drawn(self._salt, 1 << max(len(words) - 1, _FEW).bit_length())[:, : len(words)]
         sums = np.einsum("i,i", keys[0], words), np.einsum("i,i", keys[1], words >> _HALF)
         return b"".join(int(total).to_bytes(8, "little") for total in sums)
-
-
-def _keys(salt: bytes, n_rows: int) -> NDArray[np.uint64]:
-    """Return the keys of positions, shape (2, n_rows)."""
-    return _drawn(salt, 1 << max(n_rows - 1, _FEW).bit_length())[:, :n_rows]
 
 
 @lru_cache(maxsize=4)

@@ -218,7 +218,11 @@ class PrivateDesign(BoundRows):
         ends: Sequence[Floats] = (self.public.lower, self.public.upper)
         if self.scaling.unit:
             multiply_columns(coded, factor, rows, ends)
-            _to_unit_length(rows)
+            # The largest entry first: its square may overflow or vanish.
+            largest = np.abs(rows).max(axis=0, initial=0.0)
+            rows /= np.where(largest > 0, largest, 1.0)
+            norms = lengths(rows)
+            rows /= np.where(norms > 0, norms, 1.0)
             scaled, factor, ends = rows, np.ones_like(factor), ()
         shift = self.scaling.centre * factor
         complete = to_lattice(scaled, factor, shift, lattice, rows, squares, ends)
@@ -266,15 +270,6 @@ def _threads() -> Iterator[Callable[..., Iterator[Any]]]:
     n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     with one_blas_thread(), ThreadPoolExecutor(n_cores) as pool:
         yield pool.map if n_cores > 1 else map
-
-
-def _to_unit_length(rows: Floats) -> None:
-    """Divide each row, a column of the array, by its own norm; rows of zeros stay."""
-    # The largest entry first: its square may overflow or vanish.
-    largest = np.abs(rows).max(axis=0, initial=0.0)
-    rows /= np.where(largest > 0, largest, 1.0)
-    norms = lengths(rows)
-    rows /= np.where(norms > 0, norms, 1.0)
 
 
 # Public centre, public scale and radius of the ball that contains every row.
@@ -337,7 +332,14 @@ def scaling(
         return Scaling(centre, divisor, 1.0, 1.0, unit=True)
     # The outermost rounding of a square root and a sum of squares.
     worst = math.sqrt(squares) * (1 + 1e-12) or 1.0
-    return Scaling(centre, divisor, _radius(row_norm, worst), worst)
+    radius = worst if row_norm is None else min(real(row_norm), worst)
+    if not SHORTEST <= radius <= LONGEST:
+        raise ArgumentError(
+            f"row_norm={quoted(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
+            'the longest scaled row that is not clipped; or "unit", to divide each row by its '
+            f"norm; or None, if the codebook's worst case, {worst:.4g}, is in that range"
+        )
+    return Scaling(centre, divisor, radius, worst)
 
 
 def _nearest(block: Block, divisor: Floats, free: bool) -> tuple[Floats, float]:
@@ -355,14 +357,3 @@ def _nearest(block: Block, divisor: Floats, free: bool) -> tuple[Floats, float]:
         ]
     best = int(np.argmin(radii))
     return candidates[best] * divisor, radii[best]
-
-
-def _radius(row_norm: object, worst: float) -> float:
-    radius = worst if row_norm is None else min(real(row_norm), worst)
-    if not SHORTEST <= radius <= LONGEST:
-        raise ArgumentError(
-            f"row_norm={quoted(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
-            'the longest scaled row that is not clipped; or "unit", to divide each row by its '
-            f"norm; or None, if the codebook's worst case, {worst:.4g}, is in that range"
-        )
-    return radius

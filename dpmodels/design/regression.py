@@ -106,7 +106,21 @@ def joint_design(
             "that is not clipped, or None; dividing rows by their norm changes the coefficients"
         )
     declared = None if weights is None else _declared(weights, checked_codebook(codebook))
-    scaled = _joint_scaling(regression, scale, row_norm, center, emphasis)
+    right = scaling(regression.terms, scale=scale, center=center, row_norm=row_norm)
+    left = scaling(regression.response, scale=scale, center=center, row_norm=None)
+    others = [replace(left, scale=left.scale / emphasis, row_norm=emphasis * left.row_norm)]
+    if regression.known is not None:
+        others.insert(0, scaling(regression.known, scale=scale, center=True, row_norm=None))
+    lengths = (right.row_norm, right.worst_case) if regression.terms.names else (0.0, 0.0)
+    radius, worst = (
+        math.hypot(length, *(side.row_norm for side in others)) * (1 + 1e-12) for length in lengths
+    )
+    scaled = Scaling(
+        np.concatenate([right.centre, *(side.centre for side in others)]),
+        np.concatenate([right.scale, *(side.scale for side in others)]),
+        radius,
+        worst,
+    )
     public = regression.joint
     if weights is None or declared is None:
         return PrivateDesign(rows_of(Terms(public.codebook)), public, scaled)
@@ -145,25 +159,4 @@ def _declared(weights: object, book: Codebook) -> Numeric:
     raise CodebookError(
         f"weights={weights!r} is declared as {declared.describe()}; weights must not be negative: "
         f"declare {weights}=(0, upper)"
-    )
-
-
-def _joint_scaling(
-    regression: TwoSided, scale: str | None, row_norm: float | None, center: bool, emphasis: float
-) -> Scaling:
-    """Scale each side by itself; the ball contains every combination of their rows."""
-    right = scaling(regression.terms, scale=scale, center=center, row_norm=row_norm)
-    left = scaling(regression.response, scale=scale, center=center, row_norm=None)
-    others = [replace(left, scale=left.scale / emphasis, row_norm=emphasis * left.row_norm)]
-    if regression.known is not None:
-        others.insert(0, scaling(regression.known, scale=scale, center=True, row_norm=None))
-    lengths = (right.row_norm, right.worst_case) if regression.terms.names else (0.0, 0.0)
-    radius, worst = (
-        math.hypot(length, *(side.row_norm for side in others)) * (1 + 1e-12) for length in lengths
-    )
-    return Scaling(
-        np.concatenate([right.centre, *(side.centre for side in others)]),
-        np.concatenate([right.scale, *(side.scale for side in others)]),
-        radius,
-        worst,
     )

@@ -150,12 +150,23 @@ class Rows(Unshown):
         if self.terms.undeclared:
             require_levels(source, self.terms.undeclared)
         if neighbours.person is not None:
-            _require_persons(source, neighbours.person)
+            person = neighbours.person
+            require(source, (person,))
+            kind = source.kind(person)
+            if kind.holds < Holds.WHOLE:
+                raise FrameError(
+                    f"column {person!r} is of type {kind.name}, but person={person!r} needs ids "
+                    "that are numbers or text; convert it, such as data[name].astype(str)"
+                )
             source = in_one_order(source, self.terms.variables)
         secret = bytes(SECRET_BYTES) if neighbours.person is None else _new_secret()
         bound = Rows(source, self.terms, secret)
-        if self.terms.sampled is not None:
-            bound.require_sampled()
+        once = not bound.rereadable or bound.scattered is not None
+        if self.terms.sampled is not None and once:
+            raise FrameError(
+                "a survey design needs rows in one place that can be read several times, first for "
+                "their weights: pass one DataFrame or the path of a Parquet file"
+            )
         if neighbours.rows == "mean":
             more = ", or write rows=4 for the first four rows of a person"
             bound.require_passes(more, 'rows="mean"')
@@ -216,14 +227,6 @@ class Rows(Unshown):
         rows._untaken = places
         return rows
 
-    def require_sampled(self) -> None:
-        """Refuse rows of a survey design that cannot be read again in one place."""
-        if not self.rereadable or self.scattered is not None:
-            raise FrameError(
-                "a survey design needs rows in one place that can be read several times, first for "
-                "their weights: pass one DataFrame or the path of a Parquet file"
-            )
-
     def capped(self, cap: float, factors: tuple[float, ...] = ()) -> Rows:
         """Return rows of a survey design with the places that follow from a released cap."""
         assert self.terms.sampled is not None
@@ -261,18 +264,8 @@ class Rows(Unshown):
                 part = part._replace(persons=np.arange(at, at + part.rows))
                 at += part.rows
             weights = sampled.sampling.weights(part.columns, part.rows)
-            if not _is_left_over(part):
+            if part.persons is None or part.rows > 1 or int(part.persons[0]) >= 0:
                 yield part, weights if part.counted is None else np.where(part.counted, weights, 0)
-
-    def _of_design(self) -> Iterator[Part]:
-        """Read rows with their places; where the number of units is public, then what is left."""
-        terms, n_taken = self.terms, 0
-        assert terms.sampled is not None
-        for part in sampled_parts(self._weighted, self._totals, terms.sampled):
-            n_taken += part.taken
-            yield part
-        if terms.neighbours.n_public:
-            yield self._left_over((self.nrows or 0) - n_taken)
 
     def keep(self, key: object) -> KeptParts:
         """Keep what readings give to a request, in memory; `key` stands for what they are."""
@@ -407,7 +400,14 @@ class Rows(Unshown):
 
     def _parts(self, *, count_public: bool) -> Iterator[Part]:
         if self.terms.sampled is not None:
-            yield from self._of_design()
+            # Read rows with their places; where the number of units is public, then what is left.
+            terms, n_taken = self.terms, 0
+            assert terms.sampled is not None
+            for part in sampled_parts(self._weighted, self._totals, terms.sampled):
+                n_taken += part.taken
+                yield part
+            if terms.neighbours.n_public:
+                yield self._left_over((self.nrows or 0) - n_taken)
             return
         if self.terms.neighbours.person is not None:
             yield from self._of_persons()
@@ -503,10 +503,6 @@ class Rows(Unshown):
         )
 
 
-def _is_left_over(part: Part) -> bool:
-    return part.persons is not None and part.rows == 1 and int(part.persons[0]) < 0
-
-
 def _places_of_partition(recipe: Callable[[RowSource], Rows], source: RowSource, _: int) -> Sums:
     """Count the places of the persons in a partition, on a worker."""
     return Sums((), (), recipe(source).nrows or 0, 0)
@@ -537,14 +533,3 @@ def _columns(terms: Terms, chunk: Chunk) -> dict[str, Array]:
 def _new_secret() -> bytes:
     """Draw a secret, repeatable inside a simulation."""
     return bytes(source().words(SECRET_BYTES // 8).tobytes())
-
-
-def _require_persons(source: RowSource, person: str) -> None:
-    """Refuse a table whose column of persons is missing or has no type of ids."""
-    require(source, (person,))
-    kind = source.kind(person)
-    if kind.holds < Holds.WHOLE:
-        raise FrameError(
-            f"column {person!r} is of type {kind.name}, but person={person!r} needs ids that are "
-            "numbers or text; convert it, such as data[name].astype(str)"
-        )

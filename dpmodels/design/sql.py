@@ -32,11 +32,11 @@ from dpmodels.formula import Block, Design
 from dpmodels.formula.values import Binned, BoundSide, Category, Clipped, Column, Evaluate, Real
 from dpmodels.frames import RowSource, to_days, to_float
 from dpmodels.frames.convert import LevelCodes
-from dpmodels.frames.engine import Engine, GroupedSource, groups_rows, kind_of_type
+from dpmodels.frames.engine import Engine, GroupedSource, double_quoted, groups_rows, kind_of_type
 from dpmodels.frames.protocol import Holds, Kind, decoded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.typing import Floats, Integers
-from dpmodels.variables import Categorical, Numeric, Variable
+from dpmodels.variables import Categorical, Variable
 
 # Choices: columns whose products are faster summed than read, and levels of a variable.
 MOST_COLUMNS: Final = 12
@@ -64,16 +64,14 @@ class RowSums(NamedTuple):
     outside: str  # The cells of those outside it, in the order of the design's variables
 
 
-class SummedRows(NamedTuple):
-    """What a database has summed: exact integers, and the number of rows that they are of."""
+def summed(
+    engine: Engine, queries: RowSums, lattice: Lattice
+) -> tuple[NDArray[np.object_], int, int]:
+    """Let the database add up the rows on the lattice, in one snapshot.
 
-    moments: NDArray[np.object_]  # Of rows on the lattice, shape (columns + 1, columns + 1)
-    n_rows: int  # Incomplete ones too, without those outside the ball
-    n_outside: int
-
-
-def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
-    """Let the database add up the rows, in one snapshot."""
+    Returns integers, shape (columns + 1, columns + 1), the number of rows that they are of,
+    incomplete ones too, and how many are outside the ball.
+    """
     columns, radius = lattice.columns, int(lattice.radius)
     number = 2 + columns + columns * (columns + 1) // 2
     n_outside, n_inside, *sums = _integers(engine, queries.sums, number)
@@ -84,7 +82,7 @@ def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
     exact[0, 1:] = [total * radius for total in sums[:columns]]
     above = np.triu_indices(columns)
     exact[1:, 1:][above] = sums[columns:]
-    return SummedRows(exact + np.triu(exact, 1).T, engine.count() - n_outside, n_outside)
+    return exact + np.triu(exact, 1).T, engine.count() - n_outside, n_outside
 
 
 def _integers(engine: Engine, query: str, number: int) -> list[int]:
@@ -111,7 +109,9 @@ def sums_of_rows(
     names = design.variables
     converted = [_converted(engine, name, design.codebook[name]) for name in names]
     coded = [text for block in design.blocks for text in _coded(block, names)]
-    if None in converted or None in coded or not _reads_all(design, names):
+    factors = (factor for block in design.blocks for factor in block.factors)
+    read = {getattr(factor.evaluate, "name", None) for factor in factors}
+    if None in converted or None in coded or read != set(names):
         return None
     return _queries(
         engine,
@@ -123,12 +123,6 @@ def sums_of_rows(
         ],
         int(lattice.radius) if longest > lattice.radius**2 else 0,
     )
-
-
-def _reads_all(design: Design, names: tuple[str, ...]) -> bool:
-    """Whether a row without one of the columns is incomplete."""
-    factors = (factor for block in design.blocks for factor in block.factors)
-    return {getattr(factor.evaluate, "name", None) for factor in factors} == set(names)
 
 
 def _queries(
@@ -238,7 +232,7 @@ def _fence(texts: Iterable[str | None]) -> str:
 
 
 def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
-    kind = kind_of_type(engine.columns()[name])
+    kind = kind_of_type(engine.types[name])
     if isinstance(variable, Categorical):
         return _level_code(engine, name, variable, kind)
     is_days = kind.holds is Holds.DAYS
@@ -250,14 +244,22 @@ def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
     text = _float(engine, name, kind)
     if text is None or not _within(np.array([variable.lower, variable.upper]), _BOUNDS):
         return None
-    return _stepped(variable, _without(text, to_float(np.array(variable.missing, dtype=object))))
+    text = _without(text, to_float(np.array(variable.missing, dtype=object)))
+    step = variable.step
+    if not step:
+        return text
+    if not _within(np.array([step]), _FACTORS):
+        return None
+    lower, clipped = _number(variable.lower), _clip(_moved(text), variable.lower, variable.upper)
+    steps = f"round(({clipped} - {lower}) / {_number(step)})"
+    return f"CASE WHEN {text} < {_NAN} THEN {lower} + {_number(step)} * {steps} END"
 
 
 def _float(engine: Engine, name: str, kind: Kind) -> str | None:
     """Read a number or truth value."""
     if kind.holds is not Holds.WHOLE and kind.name not in _REALS:
         return None
-    return f"{engine.quoted(name)}::{'int::' * (kind.name == 'boolean')}float8"
+    return f"{double_quoted(name)}::{'int::' * (kind.name == 'boolean')}float8"
 
 
 def _without(text: str, missing: Floats) -> str:
@@ -269,17 +271,6 @@ def _without(text: str, missing: Floats) -> str:
 def _moved(text: str) -> str:
     """Add a number to others whose products may underflow."""
     return f"({text} + {_number(_TINY)})"
-
-
-def _stepped(variable: Numeric, text: str) -> str | None:
-    step = variable.step
-    if not step:
-        return text
-    if not _within(np.array([step]), _FACTORS):
-        return None
-    lower, clipped = _number(variable.lower), _clip(_moved(text), variable.lower, variable.upper)
-    steps = f"round(({clipped} - {lower}) / {_number(step)})"
-    return f"CASE WHEN {text} < {_NAN} THEN {lower} + {_number(step)} * {steps} END"
 
 
 def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) -> str | None:
@@ -297,7 +288,7 @@ def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) ->
         is_simple = all(isinstance(text, str) and _is_simple(text) for text in texts)
         if every.any_number or every.any_time or not is_simple:
             return None
-        subject = f'{engine.quoted(name)}::text COLLATE "C"'
+        subject = f'{double_quoted(name)}::text COLLATE "C"'
         cases = [f"WHEN '{text}' THEN {code}" for text, code in texts.items()]
     else:
         number = _float(engine, name, kind)

@@ -164,29 +164,26 @@ def read(source: object) -> Draft:
     if isinstance(source, Codebook):
         return Draft(of_declared(source), person=source.person, design=source.design)
     if isinstance(source, str | PathLike):
-        return _read_path(Path(source))
+        path = Path(source)
+        if not path.is_file():
+            raise CodebookError(
+                f"there is no file {str(path)!r} to read a codebook from"
+                f"{did_you_mean(str(path), ['private'])}: check the path and the working folder"
+            )
+        reader = _READERS.get(path.suffix.lower())
+        if reader is None:
+            raise CodebookError(f"a draft of {str(path)!r} cannot be made: expected {_ACCEPTED}")
+        try:
+            content = reader(path)
+            return content if isinstance(content, Draft) else with_identifiers(content, path.name)
+        except FrameError as error:
+            raise CodebookError(f"{str(path)!r}: {error}") from None
     entries, where = _entries(source)
     if entries is None:
         raise CodebookError(
             f"a draft of {type(source).__name__} cannot be made: expected {_ACCEPTED}"
         )
     return with_identifiers(entries, where)
-
-
-def _read_path(path: Path) -> Draft:
-    if not path.is_file():
-        raise CodebookError(
-            f"there is no file {str(path)!r} to read a codebook from"
-            f"{did_you_mean(str(path), ['private'])}: check the path and the working folder"
-        )
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise CodebookError(f"a draft of {str(path)!r} cannot be made: expected {_ACCEPTED}")
-    try:
-        content = reader(path)
-        return content if isinstance(content, Draft) else with_identifiers(content, path.name)
-    except FrameError as error:
-        raise CodebookError(f"{str(path)!r}: {error}") from None
 
 
 def _entries(source: object) -> tuple[Entries | None, str]:

@@ -95,21 +95,18 @@ class Draft(Mapping[str, Entry]):
 
     def __or__(self, other: Mapping[str, object]) -> Draft:
         """Merge two drafts; a CodebookError names the variable where they disagree."""
-        person = column_roles.joined_person(self.person, getattr(other, "person", None))
+        roles = column_roles.Roles.of(self).joined(column_roles.Roles.of(other))
         right = other if isinstance(other, Draft) else Draft(of_declared(other))
         try:
             entries = {
                 name: joined(name, self[name], right[name]) for name in self if name in right
             }
         except CodebookError as error:
-            raise CodebookError(
-                f"{self._source_text()} and {right._source_text()}: {error}"
-            ) from None
+            where = " and ".join(draft.source or "the declarations" for draft in (self, right))
+            raise CodebookError(f"{where}: {error}") from None
         entries = {**self, **right, **entries}
         sources = dict.fromkeys(filter(None, (self.source, right.source)))
-        identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
-        design = column_roles.joined_design(self.design, getattr(other, "design", None))
-        return Draft(entries, ", ".join(sources), person, identifiers, design)
+        return Draft(entries, ", ".join(sources), *roles)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -203,9 +200,7 @@ class Draft(Mapping[str, Entry]):
     def to_dict(self) -> dict[str, dict[str, object]]:
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
         variables = {name: plain_of(name, entry) for name, entry in self.items()}
-        identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
-        declared = column_roles.with_person({**variables, **identifiers}, self.person)
-        return column_roles.with_design(declared, self.design)
+        return column_roles.Roles.of(self).beside(variables)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, object], source: str = "") -> Draft:
@@ -216,11 +211,9 @@ class Draft(Mapping[str, Entry]):
         CodebookError
             If it is neither.
         """
-        undesigned, design = column_roles.without_design(plain)
-        entries, person = column_roles.without_person(undesigned)
-        plain_variables, identifiers = column_roles.without_identifiers(entries)
-        variables = {name: entry_of(name, value) for name, value in plain_variables.items()}
-        return cls(variables, source, person, identifiers, design)
+        entries, roles = column_roles.without_roles(plain)
+        variables = {name: entry_of(name, value) for name, value in entries.items()}
+        return cls(variables, source, *roles)
 
     def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write the draft as JSON, whole or not at all; without ``?`` it is a codebook's file.
@@ -269,14 +262,7 @@ class Draft(Mapping[str, Entry]):
             (name, entry.kind or UNKNOWN, entry.describe(name), entry.unit, entry.label)
             for name, entry in self.items()
         ]
-        return (
-            rows
-            + column_roles.of_person(self.person, self.identifiers)
-            + column_roles.of_design(self.design)
-        )
-
-    def _source_text(self) -> str:
-        return self.source or "the declarations"
+        return rows + column_roles.Roles.of(self).lines()
 
     def _notes(self) -> list[str]:
         names = list(self.unknown)

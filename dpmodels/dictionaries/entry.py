@@ -291,11 +291,11 @@ def joined(name: str, left: Entry, right: Entry) -> Entry:
     """
     for word in _COMPARED:
         first, second = getattr(left, word), getattr(right, word)
-        if _is_set(word, first) and _is_set(word, second) and first != second:
+        if _DEFAULTS[word] not in (first, second) and first != second:
             _disagree(name, word, first, second)
     facts = {field.name: getattr(left, field.name) for field in fields(Entry)}
     facts |= {
-        word: getattr(right, word) for word, value in facts.items() if not _is_set(word, value)
+        word: getattr(right, word) for word, value in facts.items() if value == _DEFAULTS[word]
     }
     facts["kind"] = _kind(name, left, right)
     label = _without_sample_mark(left.label) or _without_sample_mark(right.label)
@@ -430,10 +430,6 @@ def _end(name: str, kind: str, plain: Plain) -> object:
 
 def _without_sample_mark(label: str) -> str:
     return label.removesuffix(PUBLIC_ROWS).removesuffix("; ")
-
-
-def _is_set(word: str, value: object) -> bool:
-    return bool(value != _DEFAULTS[word])
 
 
 def _is_number(value: object) -> bool:

@@ -30,14 +30,18 @@ _TEXTS: Final = ("U", "S", "T")
 
 def entries_of_types(types: Iterable[tuple[object, object]]) -> dict[str, Entry]:
     """Return entries of names and types; CodebookError for an invalid or duplicate name."""
+    import narwhals.stable.v2 as nw
+
     entries: dict[str, Entry] = {}
+    polars = nw.dependencies.get_polars()
     for name, dtype in types:
         if not isinstance(name, str) or name in entries:
             what = "twice" if name in entries else "of a column, which is not a text"
             raise CodebookError(
                 f"the table has the name {name!r} {what}: rename its columns, each by a unique text"
             )
-        levels = _declared_levels(dtype)
+        is_enum = polars is not None and isinstance(dtype, polars.Enum)
+        levels = tuple(getattr(dtype, "categories", ())) if is_enum else ()
         kind = "categorical" if levels else kind_of_dtype(dtype)
         entries[name] = settled(name, Entry(kind=kind, levels=levels))
     return entries
@@ -102,13 +106,20 @@ def types_of_parquet(path: Path) -> list[tuple[object, object]]:
     return list(zip(schema.names, schema.types, strict=True))
 
 
-def kind_of_dtype(dtype: object) -> str:
+def kind_of_dtype(dtype: Any) -> str:
     """Return the type of variable that a column of a type holds; empty if it may hold anything."""
     import narwhals.stable.v2 as nw
 
     pandas = nw.dependencies.get_pandas()
     if hasattr(dtype, "is_temporal"):
-        return _of_polars(dtype)
+        import polars as pl
+
+        if dtype == pl.Boolean:
+            return "boolean"
+        if dtype in (pl.Date, pl.Datetime):
+            return "date"
+        text = dtype in (pl.String, pl.Categorical, pl.Enum)
+        return "categorical" if text else "numeric" if dtype.is_numeric() else ""
     if _is_arrow(dtype):
         return _of_arrow(dtype)
     if pandas is not None and isinstance(dtype, pandas.ArrowDtype):
@@ -119,17 +130,6 @@ def kind_of_dtype(dtype: object) -> str:
         return "date"
     kind = getattr(dtype, "kind", "")
     return "categorical" if kind in _TEXTS else _KINDS.get(kind, "")
-
-
-def _of_polars(dtype: Any) -> str:
-    import polars as pl
-
-    if dtype == pl.Boolean:
-        return "boolean"
-    if dtype in (pl.Date, pl.Datetime):
-        return "date"
-    text = dtype in (pl.String, pl.Categorical, pl.Enum)
-    return "categorical" if text else "numeric" if dtype.is_numeric() else ""
 
 
 def _of_arrow(dtype: object) -> str:
@@ -143,14 +143,6 @@ def _of_arrow(dtype: object) -> str:
         return "numeric"
     text = types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
     return "categorical" if text or types.is_dictionary(dtype) else ""
-
-
-def _declared_levels(dtype: object) -> tuple[str, ...]:
-    import narwhals.stable.v2 as nw
-
-    polars = nw.dependencies.get_polars()
-    is_enum = polars is not None and isinstance(dtype, polars.Enum)
-    return tuple(getattr(dtype, "categories", ())) if is_enum else ()
 
 
 def _dtype(declared: object) -> object:

@@ -354,21 +354,6 @@ def read_excel(path: Path) -> dict[str, Entry]:
             'reading Excel files needs openpyxl: pip install "dpmodels[labels]"'
         ) from None
     content = read_bytes(path, MOST_BYTES)
-    _require_plain(content, where)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            book = load_workbook(BytesIO(content), read_only=True, data_only=True)
-            sheet = book.worksheets[0]
-            lines = list(
-                sheet.iter_rows(max_row=MOST_LINES, max_col=_MOST_COLUMNS, values_only=True)
-            )
-    except Exception:
-        raise CodebookError(f"{where} is damaged: save it anew, as .xlsx or as CSV") from None
-    return entries_of(lines, where)
-
-
-def _require_plain(content: bytes, where: str) -> None:
     try:
         with ZipFile(BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
@@ -381,6 +366,17 @@ def _require_plain(content: bytes, where: str) -> None:
         raise
     except Exception:
         raise CodebookError(f"{where} is not an Excel file: save it as .xlsx or as CSV") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            book = load_workbook(BytesIO(content), read_only=True, data_only=True)
+            sheet = book.worksheets[0]
+            lines = list(
+                sheet.iter_rows(max_row=MOST_LINES, max_col=_MOST_COLUMNS, values_only=True)
+            )
+    except Exception:
+        raise CodebookError(f"{where} is damaged: save it anew, as .xlsx or as CSV") from None
+    return entries_of(lines, where)
 
 
 # Variable metadata of SPSS, Stata and SAS files; their rows are not read.
@@ -435,28 +431,25 @@ def read_labelled(path: Path) -> dict[str, Entry]:
     if not path.is_file():
         raise CodebookError(f"there is no file {where}: check the path and the working folder")
     try:
-        variables = conform([_FileVariable], parse(_metadata_json(path)), "")
+        reader = READERS[path.suffix.lower()]
+        script = Path(__file__).with_name("metadata_process.py").read_text("utf-8")
+        options = json.dumps(_MORE.get(reader, {}))
+        process = subprocess.run(
+            [sys.executable, "-P", "-c", script, str(path), reader, options],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=True,
+        )
+        if len(process.stdout) > MOST_BYTES:
+            raise FrameError("its metadata are too large")
+        variables = conform([_FileVariable], parse(process.stdout), "")
     except (FrameError, subprocess.SubprocessError, OSError):
         raise CodebookError(
             f"{where} is damaged, or does not match its suffix: write it anew"
         ) from None
     return {variable.name: _labelled_entry(variable) for variable in variables}
-
-
-def _metadata_json(path: Path) -> bytes:
-    reader = READERS[path.suffix.lower()]
-    script = Path(__file__).with_name("metadata_process.py").read_text("utf-8")
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", script, str(path), reader, json.dumps(_MORE.get(reader, {}))],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=_SECONDS,
-        check=True,
-    )
-    if len(process.stdout) > MOST_BYTES:
-        raise FrameError("its metadata are too large")
-    return process.stdout
 
 
 def _labelled_entry(variable: _FileVariable) -> Entry:

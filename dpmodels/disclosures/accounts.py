@@ -244,7 +244,18 @@ def accounts(contents: Gathered) -> Iterator[Block]:
     """Return a part for each ledger, and one for releases without a ledger."""
     for account in contents.accounts:
         yield Heading(f"Charges to the {account.name}")
-        yield _register(account)
+        ledger = account.ledger
+        facts = (
+            ("Total guarantee", ledger.guarantee.describe()),
+            ("Neighbours", hidden_by(ledger.guarantee, ledger.adjacency)),
+            ("Charged so far", ledger.spent.describe()),
+            ("By its rule", _by_rule(account)),
+            ("Charges", f"{count(len(account.charges))}, {count(account.unfinished)} unfinished"),
+        )
+        heads = ("mechanism", "state", "by itself", f"total {ledger.spent.unit}", "time (UTC)")
+        rows = tuple(Row(_name(charge), _cells(account, charge)) for charge in account.charges)
+        sections = (Section("Charge", heads, rows),) if rows else ()
+        yield Tables(Report("Register", facts, sections, _NOTES if rows else ()))
         yield from (Tables(_charge(account, charge)) for charge in account.charges)
     if contents.without_ledger:
         yield Heading("Releases in no ledger listed here")
@@ -334,21 +345,6 @@ def warnings(account: Account) -> Iterator[str]:
 
 def _by_rule(account: Account) -> str:
     return account.ledger.describe().split(";")[0]
-
-
-def _register(account: Account) -> Tables:
-    ledger = account.ledger
-    facts = (
-        ("Total guarantee", ledger.guarantee.describe()),
-        ("Neighbours", hidden_by(ledger.guarantee, ledger.adjacency)),
-        ("Charged so far", ledger.spent.describe()),
-        ("By its rule", _by_rule(account)),
-        ("Charges", f"{count(len(account.charges))}, {count(account.unfinished)} unfinished"),
-    )
-    heads = ("mechanism", "state", "by itself", f"total {ledger.spent.unit}", "time (UTC)")
-    rows = tuple(Row(_name(charge), _cells(account, charge)) for charge in account.charges)
-    sections = (Section("Charge", heads, rows),) if rows else ()
-    return Tables(Report("Register", facts, sections, _NOTES if rows else ()))
 
 
 def _cells(account: Account, charge: Charged) -> tuple[str, ...]:

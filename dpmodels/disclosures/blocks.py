@@ -5,60 +5,52 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 from dpmodels.report import Report, as_markdown
 from dpmodels.report.html import STYLE, as_part, document, escaped, picture, terms_box
 from dpmodels.report.text import escaped as escaped_text
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """The title of a part."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     """A paragraph."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(NamedTuple):
     """A list of sentences."""
 
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """A printed report, as results have it."""
 
     report: Report
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """A PNG file and its alternative text."""
 
     text: str
     png: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """Lines to copy."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Blanks:
+class Blanks(NamedTuple):
     """Lines to be filled in by hand."""
 
     names: tuple[str, ...]

@@ -119,7 +119,10 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[block
     yield from _in_short(contents)
     yield from _guarantees(contents)
     yield from accounts(contents)
-    infos = _mechanism_infos(contents)
+    used = [released.release.info for released in contents.releases]
+    unseen = (charge for _, charge in contents.charges if charge.released is None)
+    named = [info_named(charge.line["mechanism"]) for charge in unseen]
+    infos = tuple(dict.fromkeys(info for info in (*used, *named) if info is not None))
     yield from _mechanisms(contents, infos)
     yield from declarations(contents, about.provenance)
     yield blocks.Heading("Paragraph for a methods section")
@@ -212,13 +215,6 @@ def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Itera
     )
 
 
-def _mechanism_infos(contents: Gathered) -> tuple[MechanismInfo, ...]:
-    infos: list[MechanismInfo | None] = [released.release.info for released in contents.releases]
-    charges = (charge for _, charge in contents.charges if charge.released is None)
-    infos += [info_named(charge.line["mechanism"]) for charge in charges]
-    return tuple(dict.fromkeys(info for info in infos if info is not None))
-
-
 def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterator[blocks.Block]:
     yield blocks.Heading("Mechanisms")
     for info in infos:
@@ -237,10 +233,6 @@ def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterato
                 f"Mechanism {name}: no details, since the ledger records only its name and no "
                 "result of it was given."
             )
-    yield from _numerics(infos)
-
-
-def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[blocks.Block]:
     supplied = [info.name for info in infos if info.numerics in (CHECKED, NOT_CHECKED)]
     rest = [info for info in infos if info.name not in supplied]
     ideal = [info.name for info in rest if not info.numerics.startswith("exact")]

@@ -100,17 +100,16 @@ def disclosure(
     with_pictures = boolean("pictures", pictures)
     contents = gathered(of)
     blocks = tuple(document(contents, About(**about), with_pictures))
-    return Disclosure(title, _summary(contents), blocks, _stamp(contents))
-
-
-def _summary(contents: Gathered) -> str:
     charges = sum(len(account.charges) for account in contents.accounts)
     unfinished = sum(account.unfinished for account in contents.accounts)
     ledgers, loose = len(contents.accounts), len(contents.without_ledger)
-    return (
+    return Disclosure(
+        title,
         f"{count(ledgers)} ledger{'s' * (ledgers != 1)}, {count(charges)} "
         f"charge{'s' * (charges != 1)}, {count(unfinished)} unfinished, {count(loose)} "
-        f"release{'s' * (loose != 1)} in no ledger"
+        f"release{'s' * (loose != 1)} in no ledger",
+        blocks,
+        _stamp(contents),
     )
 
 

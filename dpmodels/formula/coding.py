@@ -436,7 +436,8 @@ def cells(blocks: Sequence[Block]) -> Cells:
     atoms: list[list[int]] = [[]]
     scale = [1.0]
     for block in blocks:
-        shape = [_columns(*pair) for pair in zip(block.factors, block.contrasts, strict=True)]
+        pairs = zip(block.factors, block.contrasts, strict=True)
+        shape = [_extremes(*pair).shape[1] for pair in pairs]
         # The first factor varies fastest.
         positions = np.unravel_index(np.arange(len(block.names)), shape, order="F")
         for name, *columns in zip(
@@ -482,10 +483,3 @@ def _indicated_level(contrast: Floats | None, column: int) -> tuple[int, float] 
         return None
     levels = np.flatnonzero(contrast[:, column])
     return (int(levels[0]), float(contrast[levels[0], column])) if len(levels) == 1 else None
-
-
-def _columns(factor: object, contrast: Floats | None) -> int:
-    if contrast is not None:
-        return int(contrast.shape[1])
-    vertices = getattr(factor, "vertices", None)
-    return 1 if vertices is None else int(vertices.shape[1])

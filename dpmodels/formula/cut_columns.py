@@ -31,7 +31,7 @@ from dpmodels.formula.functions import (
     starts_of_parts,
     whole_names,
 )
-from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, variables_in
+from dpmodels.formula.parse import parsed_formula, quote, variables_in
 from dpmodels.formula.tally import MAX_CELLS, Margins, binned
 from dpmodels.formula.values import Category, Column, Real, Varying
 from dpmodels.postprocess.graphical.histograms import FineCells, Histogram
@@ -77,28 +77,24 @@ def fine_edges(
     if is_whole and high - low < most * (1 + finer):
         edges = np.arange(low, high + 1) - 0.5
     else:
-        edges = _spaced(low, high, most, finer)
+        # Edges by equal widths, and by octaves from 0 and from both bounds.
+        zero = min(max(0.0, low), high)
+        sides = [side for side in (high - zero, low - zero) if side]
+        n_parts = most // (2 * len(sides))
+        per_octave = max(1, n_parts // OCTAVES) * (1 + finer)
+        fractions = 2.0 ** -(np.arange(1, n_parts * (1 + finer) + 1) / per_octave)
+        octaves = (high - low) * 2.0 ** -np.arange(1.0, min(most // 8, OCTAVES) + 1)
+        bounds = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
+        parts = [zero + side * fractions for side in sides]
+        parts += [bound + sign * octaves for bound, sign in bounds]
+        n_equal = (most - n_parts * len(sides) - len(bounds) * len(octaves)) * (1 + 2 * finer)
+        edges = np.concatenate([[zero], np.linspace(low, high, n_equal + 1), *parts])
     if is_whole:
         edges = np.floor(np.clip(edges, low, high)) + 0.5
         edges = np.concatenate([[low - 0.5], edges[edges < high], [high + 0.5]])
     edges = np.unique(np.concatenate([edges, declared]))
     apart = np.diff(edges, prepend=-math.inf) > CLOSEST * (high - low)
     return tuple(edges[apart | np.isin(edges, declared)].tolist())
-
-
-def _spaced(low: float, high: float, most: int, finer: bool) -> Floats:
-    """Return edges by equal widths, and by octaves from 0 and from both bounds."""
-    zero = min(max(0.0, low), high)
-    sides = [side for side in (high - zero, low - zero) if side]
-    n_parts = most // (2 * len(sides))
-    per_octave = max(1, n_parts // OCTAVES) * (1 + finer)
-    fractions = 2.0 ** -(np.arange(1, n_parts * (1 + finer) + 1) / per_octave)
-    octaves = (high - low) * 2.0 ** -np.arange(1.0, min(most // 8, OCTAVES) + 1)
-    bounds = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
-    parts = [zero + side * fractions for side in sides]
-    parts += [bound + sign * octaves for bound, sign in bounds]
-    n_equal = (most - n_parts * len(sides) - len(bounds) * len(octaves)) * (1 + 2 * finer)
-    return np.concatenate([[zero], np.linspace(low, high, n_equal + 1), *parts])
 
 
 def in_cells(number: Real, edges: tuple[float, ...]) -> Category:
@@ -192,7 +188,23 @@ def cut_columns(
     book = checked_codebook(codebook)
     parsed = parsed_formula(formula, book)
     check_removed(parsed, book)
-    codes = _codes(parsed)
+    text = shorten(parsed.text)
+    if parsed.response:
+        raise FormulaError(
+            f"formula {text!r} has a left side, which a synthetic table does not have; write '~ .'"
+        )
+    products = [term for term in parsed.predictors if len(term) > 1]
+    if products:
+        raise FormulaError(
+            f"formula {text!r} has the product {shorten(':'.join(products[0]))!r}; name columns "
+            "alone, '~ a + b', and products in structure="
+        )
+    codes = tuple(code for (code,) in parsed.predictors)
+    if len(codes) < 2:
+        raise FormulaError(
+            f"formula {text!r} names {len(codes)} column; a synthetic table has two or more. For "
+            "one column write dp_hist or dp_table"
+        )
     cells = _cells(cuts, codes)
     columns = tuple(_column(compile_factor(code, book), code, cells) for code in codes)
     categories = tuple(column.category for column in columns)
@@ -214,27 +226,6 @@ def check_cells(n_tables: int, n_cells: int) -> None:
             f"the {n_tables:,} tables of these columns have {n_cells:,} cells; at most "
             f"{MAX_CELLS:,} are counted. Write smaller cuts=, fewer columns, or structure="
         )
-
-
-def _codes(parsed: ParsedFormula) -> tuple[str, ...]:
-    text = shorten(parsed.text)
-    if parsed.response:
-        raise FormulaError(
-            f"formula {text!r} has a left side, which a synthetic table does not have; write '~ .'"
-        )
-    products = [term for term in parsed.predictors if len(term) > 1]
-    if products:
-        raise FormulaError(
-            f"formula {text!r} has the product {shorten(':'.join(products[0]))!r}; name columns "
-            "alone, '~ a + b', and products in structure="
-        )
-    codes = tuple(code for (code,) in parsed.predictors)
-    if len(codes) < 2:
-        raise FormulaError(
-            f"formula {text!r} names {len(codes)} column; a synthetic table has two or more. For "
-            "one column write dp_hist or dp_table"
-        )
-    return codes
 
 
 def plain_cuts(cuts: Mapping[str, object]) -> tuple[tuple[object, ...], ...]:

@@ -337,19 +337,15 @@ def _arithmetic(node: ast.BinOp, book: Book) -> Value:
             f"{code!r}: {b.code} reaches 0 within the declared ranges, so the quotient is not "
             f"bounded; keep it away from 0, for example ({positive(b)} + 1)"
         )
-    ends = _corner_values(apply, a, b)
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(code, ends[0])
-    return Real(code, min(ends), max(ends), lambda cols: apply(a.evaluate(cols), b.evaluate(cols)))
-
-
-def _corner_values(apply: Callable[..., Floats], a: Real, b: Real) -> list[float]:
     with np.errstate(over="ignore"):
-        return [
+        ends = [
             float(apply(np.float64(x), np.float64(y)))
             for x in (a.lower, a.upper)
             for y in (b.lower, b.upper)
         ]
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(code, ends[0])
+    return Real(code, min(ends), max(ends), lambda cols: apply(a.evaluate(cols), b.evaluate(cols)))
 
 
 def _comparison(node: ast.Compare, book: Book) -> Truth:
@@ -381,20 +377,31 @@ def compared(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
     if isinstance(op, ast.In | ast.NotIn):
         return _membership(code, left, right, isinstance(op, ast.In))
     if isinstance(left, Category) or isinstance(right, Category):
-        return _level_comparison(code, op, left, right)
+        factor, level = (left, right) if isinstance(left, Category) else (right, left)
+        assert isinstance(factor, Category)
+        if not isinstance(level, Constant):
+            raise FormulaError(f"{code!r}: a category is compared with one of its levels")
+        level_code = factor.place(level, code)
+        if not (factor.ordered or isinstance(op, ast.Eq | ast.NotEq)):
+            raise FormulaError(
+                f"{code!r}: the levels of {factor.code} have no declared order; compare with one "
+                "of them by == or !=, or declare dp.Categorical(..., ordered=True)"
+            )
+        compare = _COMPARE[type(op)]
+        if factor is left:
+            return _comparison_truth(
+                code, lambda codes: compare(codes, level_code), factor.evaluate
+            )
+        return _comparison_truth(code, lambda codes: compare(level_code, codes), factor.evaluate)
     for day, operand in ((left, right), (right, left)):
-        if isinstance(day, Real) and day.date and isinstance(operand, Constant):
-            _require_day(code, day, operand)
+        is_number = isinstance(operand, Constant) and not isinstance(operand.value, str)
+        if isinstance(day, Real) and day.date and is_number:
+            raise FormulaError(
+                f"{code!r}: {day.code} is a date; compare it with a date: write "
+                f'{day.code} >= "2010-01-01", or year({day.code}) >= 2010'
+            )
     a, b = as_real(in_days(left, right)), as_real(in_days(right, left))
     return _comparison_truth(code, _COMPARE[type(op)], a.evaluate, b.evaluate)
-
-
-def _require_day(code: str, day: Real, operand: Constant) -> None:
-    if not isinstance(operand.value, str):
-        raise FormulaError(
-            f"{code!r}: {day.code} is a date; compare it with a date: write "
-            f'{day.code} >= "2010-01-01", or year({day.code}) >= 2010'
-        )
 
 
 def _comparison_truth(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
@@ -404,23 +411,6 @@ def _comparison_truth(code: str, compare: Callable[..., Floats], *sides: Evaluat
         return np.where(missing, np.nan, compare(*numbers))
 
     return Truth(code, holds)
-
-
-def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
-    factor, level = (left, right) if isinstance(left, Category) else (right, left)
-    assert isinstance(factor, Category)
-    if not isinstance(level, Constant):
-        raise FormulaError(f"{code!r}: a category is compared with one of its levels")
-    level_code = factor.place(level, code)
-    if not (factor.ordered or isinstance(op, ast.Eq | ast.NotEq)):
-        raise FormulaError(
-            f"{code!r}: the levels of {factor.code} have no declared order; compare with one of "
-            "them by == or !=, or declare dp.Categorical(..., ordered=True)"
-        )
-    compare = _COMPARE[type(op)]
-    if factor is left:
-        return _comparison_truth(code, lambda codes: compare(codes, level_code), factor.evaluate)
-    return _comparison_truth(code, lambda codes: compare(level_code, codes), factor.evaluate)
 
 
 def _membership(code: str, left: Value, right: Value, among: bool) -> Truth:

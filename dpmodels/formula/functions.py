@@ -52,12 +52,14 @@ def year(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Real
 
 def month(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Category:
     """Build the month of a date, a category of 1 to 12 that is printed by name."""
-    return _cyclic(code, _date(code, args, options), _months, MONTHS)
+    return _cyclic(code, _date(code, args, options), lambda days: _in(days, "M") % 12, MONTHS)
 
 
 def weekday(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Category:
     """Build the day of the week, a category of 1 (Monday) to 7 that is printed by name."""
-    return _cyclic(code, _date(code, args, options), _weekdays, WEEKDAYS)
+    # 1970-01-01 was a Thursday.
+    days = _date(code, args, options)
+    return _cyclic(code, days, lambda days: (np.floor(days) + 3) % 7, WEEKDAYS)
 
 
 def _date(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Real:
@@ -101,15 +103,6 @@ def _in(days: Floats, unit: str) -> Floats:
 
 def _years(days: Floats) -> Floats:
     return _in(days, "Y") + 1970
-
-
-def _months(days: Floats) -> Floats:
-    return _in(days, "M") % 12
-
-
-def _weekdays(days: Floats) -> Floats:
-    # 1970-01-01 was a Thursday.
-    return (np.floor(days) + 3) % 7
 
 
 Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]

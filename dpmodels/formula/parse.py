@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
 
 from dpmodels.errors import FormulaError, shorten
@@ -367,19 +368,16 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
             if adds:
                 terms.setdefault(key, term)
             else:
-                _remove(terms, key, term)
+                if key not in terms and key != INTERCEPT:
+                    raise FormulaError(
+                        f"formula subtracts {shorten(':'.join(term))!r}, which is not among the "
+                        "terms before it; leave it out. A number is subtracted inside I(), for "
+                        "example I(age - 50)"
+                    )
+                terms.pop(key, None)
                 reading.removed.extend(term)
         _check_count(len(terms))
     return terms
-
-
-def _remove(terms: Terms, key: frozenset[str], term: Term) -> None:
-    if key not in terms and key != INTERCEPT:
-        raise FormulaError(
-            f"formula subtracts {shorten(':'.join(term))!r}, which is not among the terms before "
-            "it; leave it out. A number is subtracted inside I(), for example I(age - 50)"
-        )
-    terms.pop(key, None)
 
 
 def _intercept(terms: Terms) -> Terms:
@@ -446,11 +444,8 @@ def _power(node: ParseNode, reading: Reading, depth: int) -> Terms:
             f"'**' is followed by {shorten(exponent_text)!r}; expected a whole number from 1 to "
             f"{MAX_ORDER} (interactions up to that order). A variable's power is I(x ** 2)"
         )
-    terms = _expand(base, reading, depth + 1)
-    result = terms
-    for _ in range(int(exponent_text) - 1):
-        result = _product("*", result, terms)
-    return result
+    terms = [_expand(base, reading, depth + 1)] * int(exponent_text)
+    return reduce(partial(_product, "*"), terms)
 
 
 def _interact(left: Terms, right: Terms) -> Terms:

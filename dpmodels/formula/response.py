@@ -216,7 +216,24 @@ def two_sided(
         raise FormulaError(
             f"{shorten(code)!r} is the response and a term; remove it from the right-hand side"
         )
-    _check_response(code, book, most)
+    match compile_factor(code, book):
+        case Category(levels=levels, ordered=ordered) if len(levels) > most:
+            fewer = "two" if most == 2 else f"{most} at most"
+            family = "ordinal" if ordered else "multinomial"
+            raise FormulaError(
+                f"the response {shorten(code)!r} is a category of {len(levels)} levels; it must "
+                f"be a number or have {fewer}: compare it with one, {shorten(code)} == "
+                f"{levels[0]!r} ~ ..." + f', or write dp_glm with family="{family}"' * (most == 2)
+            )
+        case Category(contrast=contrast) if contrast is not None:
+            raise FormulaError(
+                f"the response {shorten(code)!r} has a contrast; a response is the indicators of "
+                "its levels but the first: write the variable alone"
+            )
+        case Basis():
+            raise FormulaError(
+                f"the response {shorten(code)!r} has several columns; write one response"
+            )
     left = replace(parsed, predictors=parsed.response, intercept=True)
     terms = one_side(parsed, book)
     return TwoSided(one_side(left, book), terms, parsed.intercept, offset, known, fixed)
@@ -315,29 +332,6 @@ def _response(parsed: ParsedFormula) -> str:
             "by groups with dp_summary('a + b ~ group')"
         )
     return parsed.response[0][0]
-
-
-def _check_response(code: str, book: Codebook, max_levels: int) -> None:
-    match compile_factor(code, book):
-        case Category(levels=levels, ordered=ordered) if len(levels) > max_levels:
-            fewer = "two" if max_levels == 2 else f"{max_levels} at most"
-            family = "ordinal" if ordered else "multinomial"
-            raise FormulaError(
-                f"the response {shorten(code)!r} is a category of {len(levels)} levels; it must "
-                f"be a number or have {fewer}: compare it with one, {shorten(code)} == "
-                f"{levels[0]!r} ~ ..."
-                + f', or write dp_glm with family="{family}"'
-                * (max_levels == 2)
-            )
-        case Category(contrast=contrast) if contrast is not None:
-            raise FormulaError(
-                f"the response {shorten(code)!r} has a contrast; a response is the indicators of "
-                "its levels but the first: write the variable alone"
-            )
-        case Basis():
-            raise FormulaError(
-                f"the response {shorten(code)!r} has several columns; write one response"
-            )
 
 
 def one_side(parsed: ParsedFormula, book: Codebook) -> Design:

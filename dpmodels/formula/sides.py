@@ -56,7 +56,27 @@ def parse_sides(formula: str, codebook: Codebook | None) -> Sides:
     described = tuple(compile_factor(code, book) for code in left)
     groups = tuple(compile_factor(code, book) for code in right)
     text = " ".join(formula.split())
-    _check(text, described, groups)
+    repeated = {value.code for value in described} & {value.code for value in groups}
+    if repeated:
+        raise FormulaError(
+            f"formula {shorten(text)!r} has {min(repeated)!r} on both sides: rows are either "
+            "grouped by it or described; leave it out on one side"
+        )
+    numbers = [value.code for value in groups if isinstance(value, Real)]
+    if numbers and not described:
+        raise FormulaError(
+            f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
+            f"and has no levels; write cut({shorten(numbers[0])}, [0, 10, 20]), with public breaks"
+        )
+    if numbers and not any(isinstance(value, Real) for value in described):
+        first, last = (
+            shorten(" + ".join(value.code for value in values)) for values in (groups, described)
+        )
+        raise FormulaError(
+            f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
+            f"and has no levels; what is described comes first: write '{first} ~ {last}' or "
+            f"'~ {first} | {last}'"
+        )
     return Sides(
         text,
         used_codebook((*left, *right), book),
@@ -127,30 +147,6 @@ def named(formula: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
 
 def _codes(terms: Iterable[Term]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(code for term in terms for code in term))
-
-
-def _check(text: str, described: tuple[Varying, ...], groups: tuple[Varying, ...]) -> None:
-    repeated = {value.code for value in described} & {value.code for value in groups}
-    if repeated:
-        raise FormulaError(
-            f"formula {shorten(text)!r} has {min(repeated)!r} on both sides: rows are either "
-            "grouped by it or described; leave it out on one side"
-        )
-    numbers = [value.code for value in groups if isinstance(value, Real)]
-    if numbers and not described:
-        raise FormulaError(
-            f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
-            f"and has no levels; write cut({shorten(numbers[0])}, [0, 10, 20]), with public breaks"
-        )
-    if numbers and not any(isinstance(value, Real) for value in described):
-        first, last = (
-            shorten(" + ".join(value.code for value in values)) for values in (groups, described)
-        )
-        raise FormulaError(
-            f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
-            f"and has no levels; what is described comes first: write '{first} ~ {last}' or "
-            f"'~ {first} | {last}'"
-        )
 
 
 def grouping(value: Varying) -> Category:

@@ -78,16 +78,14 @@ class Survival:
                 f"breaks= makes {len(cut.levels):,} intervals of {self.time.code!r}; write at most "
                 f"{MOST_INTERVALS:,}, such as breaks=100"
             )
-        return Tally((*self.groups, self.event, self._with_beyond(cut))), ends
-
-    def _with_beyond(self, cut: Category) -> Category:
         how, name = self.event.evaluate, str(self.time.variable)
 
         def when(columns: Columns) -> Floats:
             followed = (columns[name] >= self.time.upper) & (how(columns) == 0)
             return np.where(followed, float(len(cut.levels)), cut.evaluate(columns))
 
-        return replace(cut, levels=(*cut.levels, BEYOND), evaluate=when)
+        followed_up = replace(cut, levels=(*cut.levels, BEYOND), evaluate=when)
+        return Tally((*self.groups, self.event, followed_up)), ends
 
     def breaks(self, ends: tuple[float, ...]) -> Floats:
         """Return the breaks between the intervals of a result with these ends."""
@@ -113,7 +111,15 @@ def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
             f"formula {shorten(parsed.text)!r} has no group and no intercept; {_WRITE}"
         )
     when = _time(time, book)
-    how = _ending(event, book, when)
+    # Whether a row's time ended by the event, within the declared range.
+    happened, name, last = _event_indicator(event, book), when.variable, when.upper
+    above = np.greater_equal if when.step else np.greater
+
+    def ending(columns: Columns) -> Floats:
+        outcome = happened(columns)
+        return np.where(above(columns[str(name)], last) & (outcome == 1), 0.0, outcome)
+
+    how = Category(event, ENDINGS, ending)
     groups = tuple(grouping(compile_factor(code, book)) for code in codes)
     overlap = {when.code, how.code} & {group.code for group in groups}
     if overlap or when.code == how.code:
@@ -162,19 +168,6 @@ def _time(code: str, book: Codebook) -> Real:
             "row's own start is not negative; declare it from 0 on"
         )
     return value
-
-
-def _ending(code: str, book: Codebook, time: Real) -> Category:
-    """Return whether a row's time ended by the event, within the declared range."""
-    happened, name = _event_indicator(code, book), time.variable
-
-    above = np.greater_equal if time.step else np.greater
-
-    def ending(columns: Columns) -> Floats:
-        outcome = happened(columns)
-        return np.where(above(columns[str(name)], time.upper) & (outcome == 1), 0.0, outcome)
-
-    return Category(code, ENDINGS, ending)
 
 
 def _event_indicator(code: str, book: Codebook) -> Evaluate:
@@ -347,29 +340,25 @@ def _ends(value: Real, by: object) -> Floats:
     """Return the first value of each period, and what comes after the last."""
     by = ("day" if value.date else 1) if by is None else by
     if value.date and isinstance(by, str) and by in CALENDAR:
-        return _calendar(value, by)
+        if by == "day":
+            return _stepped(value, value.lower, 1)
+        if by == "week":
+            return _stepped(value, (value.lower - _MONDAY) // _WEEK * _WEEK + _MONDAY, _WEEK)
+        first, last = (
+            np.array([value.lower, value.upper])
+            .astype("datetime64[D]")
+            .astype("datetime64[M]")
+            .astype(np.int64)
+        )
+        width = MONTHS[by]
+        months = np.arange(first // width * width, last + 1, width).astype("datetime64[M]")
+        starts = months.astype("datetime64[D]").astype(np.float64)
+        return np.append(np.maximum(starts, value.lower), value.upper + 1)
     if isinstance(by, int | np.integer) and not isinstance(by, bool) and by >= 1:
         return _stepped(value, value.lower, int(by))
     units = ", ".join(map(repr, CALENDAR)) + ", or " if value.date else ""
     kind = "days" if value.date else "values"
     raise ArgumentError(f"by={quoted(by)}: expected {units}a whole number of {kind} from 1 up")
-
-
-def _calendar(value: Real, by: str) -> Floats:
-    if by == "day":
-        return _stepped(value, value.lower, 1)
-    if by == "week":
-        return _stepped(value, (value.lower - _MONDAY) // _WEEK * _WEEK + _MONDAY, _WEEK)
-    first, last = (
-        np.array([value.lower, value.upper])
-        .astype("datetime64[D]")
-        .astype("datetime64[M]")
-        .astype(np.int64)
-    )
-    width = MONTHS[by]
-    months = np.arange(first // width * width, last + 1, width).astype("datetime64[M]")
-    starts = months.astype("datetime64[D]").astype(np.float64)
-    return np.append(np.maximum(starts, value.lower), value.upper + 1)
 
 
 def _stepped(value: Real, first: float, width: int) -> Floats:

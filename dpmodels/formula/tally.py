@@ -367,7 +367,21 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
     )
     terms = tuple(tuple(sorted(map(codes.index, term))) for term in parsed.predictors)
     result = Margins(parsed.text, used_codebook(codes, book), factors, terms)
-    _check_size(result)
+    sizes = result.sizes
+    counts = [math.prod(sizes[i] for i in term) for term in result.terms]
+    largest = max(counts)
+    if largest > MAX_CELLS:
+        term = result.terms[counts.index(largest)]
+        names = ":".join(result.factors[i].code for i in term)
+        raise FormulaError(
+            f"{shorten(names)!r} has {largest:,} cells, with one level of each variable for "
+            f"missing values; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
+        )
+    if sum(counts) > MAX_CELLS:
+        raise FormulaError(
+            f"formula {shorten(result.text)!r} asks for {len(counts):,} margins of {sum(counts):,} "
+            f"cells in all; at most {MAX_CELLS:,} are counted. Write fewer margins"
+        )
     return result
 
 
@@ -387,24 +401,6 @@ def _require_levels(factor: Category) -> Category:
             f"{shorten(factor.code)!r} has one level and no information; leave it out"
         )
     return factor
-
-
-def _check_size(spec: Margins) -> None:
-    sizes = spec.sizes
-    counts = [math.prod(sizes[i] for i in term) for term in spec.terms]
-    largest = max(counts)
-    if largest > MAX_CELLS:
-        term = spec.terms[counts.index(largest)]
-        names = ":".join(spec.factors[i].code for i in term)
-        raise FormulaError(
-            f"{shorten(names)!r} has {largest:,} cells, with one level of each variable for "
-            f"missing values; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
-        )
-    if sum(counts) > MAX_CELLS:
-        raise FormulaError(
-            f"formula {shorten(spec.text)!r} asks for {len(counts):,} margins of {sum(counts):,} "
-            f"cells in all; at most {MAX_CELLS:,} are counted. Write fewer margins"
-        )
 
 
 # Choices: values of a whole number that has a cell for each, and cells of a table.

@@ -23,7 +23,17 @@ from dpmodels.frames.convert import (
     is_number,
     is_text,
 )
-from dpmodels.frames.protocol import ANY, Cells, Chunk, Holds, Kind, RowSource, coded, unfinished
+from dpmodels.frames.protocol import (
+    ANY,
+    Cells,
+    Chunk,
+    Holds,
+    Kind,
+    RowSource,
+    Untyped,
+    coded,
+    unfinished,
+)
 from dpmodels.typing import Array
 from dpmodels.variables import Categorical, Variable
 
@@ -70,22 +80,6 @@ def converted_array(column: object) -> Values:
     )
 
 
-def cells_of_sequence(column: Sequence[object]) -> Callable[[int, int], Values]:
-    """How to take Python objects out of a sequence, as an array of them."""
-    if isinstance(column, deque):  # whose middle is slow to reach by position
-        column = list(deque.__iter__(column))
-    base = next((kind for kind in _BUILTIN if isinstance(column, kind)), None)
-
-    def cells_between(start: int, stop: int) -> Values:
-        if base is None:
-            stop = min(stop, length_of(column) or 0)
-            return cells_one_by_one(column, start, stop)
-        part = base.__getitem__(column, slice(start, stop))  # type: ignore[call-overload]
-        return np.fromiter(part, object, len(part))
-
-    return cells_between
-
-
 def cells_one_by_one(column: Sequence[object], start: int, stop: int) -> Values:
     """Read the cells from `start` to before `stop`; those that cannot be read are missing."""
     cells = np.full(max(stop - start, 0), MISSING, dtype=object)
@@ -100,11 +94,6 @@ def length_of(column: Sized) -> int | None:
     with suppress(Exception):
         return len(column)
     return None
-
-
-def is_of_pandas(dtype: object) -> bool:
-    """Whether pandas itself defines an extension type, and not a subclass of other code."""
-    return type(dtype).__module__.partition(".")[0] == "pandas"
 
 
 Cut = Callable[[int, int], Cells]
@@ -135,7 +124,7 @@ def _require_length(chunk: Chunk, n_rows: int) -> None:
             )
 
 
-def cut(column: object) -> Cut:
+def cut(column: Any) -> Cut:
     """How to take rows out of a column: as views where the column allows it.
 
     A sequence of Python objects is read cell by cell: numpy would give all cells the type that fits
@@ -148,7 +137,23 @@ def cut(column: object) -> Cut:
     if isinstance(column, np.ndarray):
         array = base_array(column)
         return lambda start, stop: array[start:stop]
-    return _cut_of_library(column) or _cut_of_sequence(column)
+    by_library = _cut_of_library(column)
+    if by_library is not None:
+        return by_library
+    if hasattr(column, "__array__") and not isinstance(column, Sequence):
+        return cut(converted_array(column))
+    if isinstance(column, deque):  # whose middle is slow to reach by position
+        column = list(deque.__iter__(column))
+    base = next((kind for kind in _BUILTIN if isinstance(column, kind)), None)
+
+    def cells_between(start: int, stop: int) -> Values:
+        if base is None:
+            stop = min(stop, length_of(column) or 0)
+            return cells_one_by_one(column, start, stop)
+        part = base.__getitem__(column, slice(start, stop))
+        return np.fromiter(part, object, len(part))
+
+    return cells_between
 
 
 def _cut_of_library(column: Any) -> Cut | None:
@@ -173,12 +178,6 @@ def _cut_of_library(column: Any) -> Cut | None:
     return None
 
 
-def _cut_of_sequence(column: Any) -> Cut:
-    if hasattr(column, "__array__") and not isinstance(column, Sequence):
-        return cut(converted_array(column))
-    return cells_of_sequence(column)
-
-
 def _cut_of_pandas(series: pandas.Series[Any]) -> Cut:
     """How to take rows out of a pandas series.
 
@@ -196,12 +195,16 @@ def _cut_of_pandas(series: pandas.Series[Any]) -> Cut:
     if isinstance(dtype, np.dtype):
         values = series.to_numpy()
         return lambda start, stop: values[start:stop]
-    if not is_of_pandas(dtype):
+    if type(dtype).__module__.partition(".")[0] != "pandas":  # Of other code
         return lambda start, stop: cells_one_by_one(array, start, min(stop, len(series)))
     if isinstance(dtype, pd.CategoricalDtype):
-        return _cut_of_categories(array)
+        labels = np.asarray(array.categories, dtype=object)
+        return lambda start, stop: coded(labels, array.codes[start:stop])
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
-        return _cut_of_arrow(array)
+        import pyarrow as pa
+
+        column = pa.array(array)
+        return lambda start, stop: arrow_cells(column.slice(start, stop - start))
     if isinstance(array, pd.arrays.IntegerArray | pd.arrays.BooleanArray):
         missing, values = np.asarray(array.isna()), array.to_numpy(dtype.numpy_dtype, na_value=0)
         return lambda start, stop: np.ma.MaskedArray(values[start:stop], missing[start:stop])
@@ -217,18 +220,6 @@ def _local_times(array: pandas.arrays.DatetimeArray) -> NDArray[np.generic]:
     times = array.copy()
     times[np.flatnonzero(~is_on_clocks(array.tz_convert(None).to_numpy())).tolist()] = None
     return np.asarray(times.tz_localize(None).to_numpy())
-
-
-def _cut_of_categories(array: Any) -> Cut:
-    labels = np.asarray(array.categories, dtype=object)
-    return lambda start, stop: coded(labels, array.codes[start:stop])
-
-
-def _cut_of_arrow(array: object) -> Cut:
-    import pyarrow as pa
-
-    column = pa.array(array)
-    return lambda start, stop: arrow_cells(column.slice(start, stop - start))
 
 
 def _polars_cells(series: polars.Series) -> Cells:
@@ -256,26 +247,20 @@ def _polars_cells(series: polars.Series) -> Cells:
     if kind.is_numeric() or kind == pl.Boolean:
         return series.to_numpy()
     if kind == pl.Datetime:
-        return _polars_times(series)
+        # Times in a zone are the zone's own, NaT where they have none.
+        kind = cast("pl.Datetime", series.dtype)
+        if kind.time_zone is None:
+            return series.to_numpy()
+        instants = series.to_physical().cast(pl.Datetime(kind.time_unit)).to_numpy()
+        local = series.set(pl.Series(~is_on_clocks(instants)), None).dt.replace_time_zone(None)
+        return local.to_numpy()
     if kind == pl.Date:
         return series.to_numpy()
     return np.full(len(series), MISSING)
 
 
-def _polars_times(series: polars.Series) -> NDArray[np.generic]:
-    """Give times, those in a zone as the zone's own, NaT where they have none."""
-    import polars as pl
-
-    kind = cast("pl.Datetime", series.dtype)
-    if kind.time_zone is None:
-        return series.to_numpy()
-    instants = series.to_physical().cast(pl.Datetime(kind.time_unit)).to_numpy()
-    local = series.set(pl.Series(~is_on_clocks(instants)), None).dt.replace_time_zone(None)
-    return local.to_numpy()
-
-
 @dataclass(frozen=True, slots=True)
-class ColumnRows:
+class ColumnRows(Untyped):
     """The rows of 1-D columns (arrays, lists, Series, Arrow arrays) of one length."""
 
     columns: Mapping[str, object] = field(repr=False)
@@ -286,10 +271,6 @@ class ColumnRows:
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(self.columns)
-
-    def kind(self, name: str) -> Kind:
-        """Anything: a type in memory may follow from the cells."""
-        return ANY
 
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns."""
@@ -346,7 +327,7 @@ def _length(name: str, column: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeRows:
+class NativeRows(Untyped):
     """The rows of an eager data frame, cut without copying where the frame allows it."""
 
     frame: Any = field(repr=False)
@@ -364,10 +345,6 @@ class NativeRows:
         arrow = nw.dependencies.is_pyarrow_table(self.frame)
         names = self.frame.column_names if arrow else self.frame.columns
         return tuple(name if isinstance(name, str) else "" for name in names)
-
-    def kind(self, name: str) -> Kind:
-        """Anything: a type in memory may follow from the cells."""
-        return ANY
 
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns."""
@@ -397,9 +374,12 @@ def _declaring(kind: Kind, dtype: object) -> Kind:
     return kind._replace(declares="integer" if is_integer else declares)
 
 
-def is_inferred(metadata: Mapping[bytes, bytes] | None) -> bool:
-    """Whether an Arrow schema comes of a frame of pandas, which infers types from cells."""
-    return b"pandas" in (metadata or {})
+def kinds_of_schema(schema: pa.Schema) -> dict[str, Kind]:
+    """Tell what columns can hold; anything if they are of pandas, which infers types from cells."""
+    kinds = dict(zip(schema.names, map(kind_of_arrow, schema.types), strict=True))
+    if b"pandas" in (schema.metadata or {}):
+        return {name: Kind(ANY.holds, kind.name) for name, kind in kinds.items()}
+    return kinds
 
 
 def kind_of_arrow(arrow_type: pa.DataType) -> Kind:

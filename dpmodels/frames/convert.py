@@ -77,14 +77,6 @@ def _real(cell: complex) -> float:
     return float(cell.real) if cell.imag == 0 else MISSING
 
 
-def _decoded(cell: bytes) -> str:
-    return bytes.decode(cell, "utf-8", "replace")
-
-
-def _missing(_: object) -> float:
-    return MISSING
-
-
 def _time(cell: object) -> str | float:
     return time_text(cell) or MISSING
 
@@ -94,9 +86,9 @@ _READERS: Final[tuple[tuple[type, Callable[[Any], str | float]], ...]] = (
     (str, str.__str__),
     (float, float.__float__),
     (int, int.__float__),
-    (bytes, _decoded),
+    (bytes, lambda cell: bytes.decode(cell, "utf-8", "replace")),
     (np.bool_, float),
-    (np.timedelta64, _missing),
+    (np.timedelta64, lambda _: MISSING),
     (np.integer, float),
     (np.floating, float),
     (complex, _real),
@@ -144,18 +136,14 @@ def to_float(values: Cells) -> Floats:
         if kind == "c":
             return np.where(values.imag == 0, values.real, MISSING).astype(np.float64)
         if kind in _CELLS:
-            return _cells_to_float(values)
+            cells = values.tolist()
+            if values.dtype.kind == "O" and set(map(id, map(type, cells))) <= _PLAIN_NUMBERS:
+                try:
+                    return values.astype(np.float64)
+                except OverflowError:
+                    pass
+            return np.fromiter(map(_cell_to_float, cells), np.float64, len(cells))
     return np.full(len(values), MISSING)
-
-
-def _cells_to_float(values: NDArray[np.generic]) -> Floats:
-    cells = values.tolist()
-    if values.dtype.kind == "O" and set(map(id, map(type, cells))) <= _PLAIN_NUMBERS:
-        try:
-            return values.astype(np.float64)
-        except OverflowError:
-            pass
-    return np.fromiter(map(_cell_to_float, cells), np.float64, len(cells))
 
 
 def _cell_to_float(cell: object) -> float:
@@ -282,7 +270,10 @@ class LevelCodes(dict[str | float | None, int]):
         # it. SQLite's reals are whole numbers where a column has other types too.
         printed_first = sorted(texts, key=lambda pair: _print_rank(pair[0]))
         spelled = [(number(text), index) for text, index in printed_first]
-        self._numbers = _first(declared_numbers + spelled)
+        self._numbers: dict[float, int] = {}
+        for value, index in declared_numbers + spelled:
+            if value == value:  # Not NaN
+                self._numbers.setdefault(value, index)
         self._times = {time_text(text): index for text, index in reversed(texts)}
         self._times.pop("", None)
         super().__init__()
@@ -322,15 +313,6 @@ class LevelCodes(dict[str | float | None, int]):
         codes = np.array([self._numbers[key] for key in keys.tolist()], dtype=np.intp)
         positions = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
         return np.where(keys[positions] == values, codes[positions], -1)
-
-
-def _first(pairs: list[tuple[float, int]]) -> dict[float, int]:
-    """Keep the first index of equal numbers; NaN is skipped."""
-    table: dict[float, int] = {}
-    for value, index in pairs:
-        if value == value:
-            table.setdefault(value, index)
-    return table
 
 
 def _print_rank(text: str) -> int:
@@ -434,7 +416,10 @@ def _array_cells(array: pa.Array) -> Cells:
     if types.is_dictionary(kind):
         return _dictionary_cells(array)
     if is_text(kind) or is_bytes(kind):
-        return _text_cells(array)
+        try:
+            return _dictionary_cells(array.dictionary_encode())
+        except pa.ArrowException:  # A type that this Arrow does not encode
+            return _entries(array)
     if array.null_count and (types.is_integer(kind) or types.is_boolean(kind)):
         filled = array.fill_null(pa.scalar(0).cast(kind)).to_numpy(zero_copy_only=False)
         return np.ma.MaskedArray(filled, array.is_null().to_numpy(zero_copy_only=False))
@@ -443,20 +428,15 @@ def _array_cells(array: pa.Array) -> Cells:
     if is_days(kind):
         return _times(array)
     if types.is_time(kind):
-        return _clock_times(array)
+        # As objects; None outside a day, which Python's times do not hold.
+        from pyarrow import compute
+
+        times = array.cast(pa.time64("us"), safe=False)
+        ticks = times.cast(pa.int64())
+        in_day = compute.and_(compute.greater_equal(ticks, 0), compute.less(ticks, 86_400 * 10**6))
+        cells = compute.if_else(in_day, times, pa.scalar(None, times.type)).to_pylist()
+        return np.fromiter(cells, object, len(cells))
     return np.full(len(array), MISSING)
-
-
-def _clock_times(array: pa.Array) -> NDArray[np.object_]:
-    """Give times of a clock as objects; None outside a day, which Python's times do not hold."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    times = array.cast(pa.time64("us"), safe=False)
-    ticks = times.cast(pa.int64())
-    in_day = compute.and_(compute.greater_equal(ticks, 0), compute.less(ticks, 86_400 * 10**6))
-    cells = compute.if_else(in_day, times, pa.scalar(None, times.type)).to_pylist()
-    return np.fromiter(cells, object, len(cells))
 
 
 def _times(array: pa.Array) -> Array:
@@ -478,15 +458,6 @@ def _times(array: pa.Array) -> Array:
 def _dictionary_cells(array: pa.Array) -> Cells:
     positions = array.indices.cast("int64", safe=False).fill_null(-1).to_numpy()
     return coded(_entries(array.dictionary), positions)
-
-
-def _text_cells(array: pa.Array) -> Cells:
-    import pyarrow as pa
-
-    try:
-        return _dictionary_cells(array.dictionary_encode())
-    except pa.ArrowException:  # A type that this Arrow does not encode
-        return _entries(array)
 
 
 def _entries(array: pa.Array) -> Array:

@@ -10,7 +10,6 @@ import pickle
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
@@ -21,12 +20,11 @@ from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows, require
 from dpmodels.frames.persons import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
-from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, unfinished
+from dpmodels.frames.protocol import Chunk, RowSource, Untyped, before_charge, unfinished
 from dpmodels.typing import Array
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-    import pandas as pd
     from distributed import Client
 
 
@@ -68,7 +66,7 @@ _MESSAGES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class DaskRows:
+class DaskRows(Untyped):
     """The rows of a Dask data frame, measured where they lie, each partition by one thread."""
 
     frame: Any = field(repr=False)
@@ -93,10 +91,6 @@ class DaskRows:
         except FrameError as error:
             message = before_charge(error)
         raise FrameError(message)
-
-    def kind(self, name: str) -> Kind:
-        """Return ANY: Dask infers the types of columns from cells."""
-        return ANY
 
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Refuse: rows are not brought to the client; the `FrameError` says what to use."""
@@ -138,7 +132,8 @@ class DaskRows:
 
         try:
             # One task a core: BLAS adds no threads where workers are threads of this process.
-            with threadpool_limits(1, "blas"), _unwarned():
+            # Warnings may quote a cell or give the size of rows.
+            with threadpool_limits(1, "blas"), warnings.catch_warnings(action="ignore"):
                 return compute()
         except Exception as error:
             message = _failure_message(error)
@@ -147,13 +142,25 @@ class DaskRows:
     def _roots(self, columns: tuple[str, ...], measure: Measure) -> list[object]:
         """Put off the measuring: one delayed sum for a number of partitions."""
         import dask
+        import pandas as pd
 
         recipe = dask.delayed(_shipped(measure), pure=False)
         frame = self.frame[list(columns)]
         if self.person is not None:
             secret = dask.delayed(self.secret, pure=False)
-            frame = _gathered(frame, self.person, secret, self.missing_ids)
-        measured = frame.map_partitions(_measured, recipe, meta=_meta(), enforce_metadata=False)
+            # Bring the rows of a person into one partition; drop rows without an id. The name of
+            # their keys is longer than that of any column, made of public ones. Shuffle by tasks:
+            # Dask's other methods write rows into files.
+            key = "".join(map(str, (*frame.columns, " person key")))
+            meta = frame._meta.assign(**{key: np.zeros(0, dtype=np.int64)})
+            options = {"meta": meta, "enforce_metadata": False}
+            keyed = frame.map_partitions(
+                _with_person_key, self.person, key, secret, self.missing_ids, **options
+            )
+            frame = keyed.shuffle(on=key, npartitions=frame.npartitions, shuffle_method="tasks")
+            frame = frame[list(columns)]
+        meta = pd.Series([], dtype=object)
+        measured = frame.map_partitions(_measured, recipe, meta=meta, enforce_metadata=False)
         parts = measured.to_delayed()
         size = _PARTS_PER_CPU * (os.cpu_count() or 1)
         return [_tree(parts[start : start + size]) for start in range(0, len(parts), size)]
@@ -163,7 +170,9 @@ def open_dask(frame: object) -> DaskRows:
     """Open a Dask data frame, of which nothing is computed."""
     try:
         client = _client()
-        answers = client is None or _answers(client)
+        answers = client is None or not client.asynchronous
+        if client is not None and answers:
+            client.sync(client.scheduler.identity, callback_timeout=_ANSWERS_WITHIN)
     except Exception:
         answers = False
     if answers:
@@ -172,13 +181,6 @@ def open_dask(frame: object) -> DaskRows:
         "the Dask scheduler does not answer, or its client is asynchronous: make a new "
         "distributed.Client. No row was read, and no ledger was charged"
     )
-
-
-def _answers(client: Client) -> bool:
-    if client.asynchronous:
-        return False
-    client.sync(client.scheduler.identity, callback_timeout=_ANSWERS_WITHIN)
-    return True
 
 
 def _failure_message(error: Exception) -> str:
@@ -193,34 +195,11 @@ def _failure_message(error: Exception) -> str:
     return next(messages, _FAILED)
 
 
-@contextmanager
-def _unwarned() -> Iterator[None]:
-    """Drop warnings, which may quote a cell or give the size of rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def _shipped(measure: Measure) -> bytes:
     """Serialise by value what plain pickle cannot: a formula's compiled functions."""
     import cloudpickle
 
     return bytes(cloudpickle.dumps(measure))
-
-
-def _gathered(frame: Any, person: str, secret: object, missing_ids: tuple[str, ...]) -> object:
-    """Bring the rows of a person into one partition, on the workers; drop rows without an id.
-
-    Shuffle by tasks: Dask's other methods write rows into files.
-    """
-    # A name longer than that of any column, made of public ones.
-    column = "".join(map(str, (*frame.columns, " person key")))
-    meta = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
-    keyed = frame.map_partitions(
-        _with_person_key, person, column, secret, missing_ids, meta=meta, enforce_metadata=False
-    )
-    gathered = keyed.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
-    return gathered[list(frame.columns)]
 
 
 def _with_person_key(
@@ -231,12 +210,6 @@ def _with_person_key(
     cells = next((chunk[person] for chunk in chunks), np.empty(0))
     high, low, has_id = person_keys(cells, secret, missing_ids)
     return frame.assign(**{column: (high ^ low).view(np.int64)})[has_id]
-
-
-def _meta() -> pd.Series[str]:
-    import pandas as pd
-
-    return pd.Series([], dtype=object)
 
 
 def _tree(parts: Sequence[object]) -> object:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.frames.columns import require
-from dpmodels.frames.engine import streamed
-from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
+from dpmodels.frames.engine import damaged, streamed
+from dpmodels.frames.protocol import Chunk, FileState, Untyped
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -46,7 +46,7 @@ class CsvFile:
 
 
 @dataclass(frozen=True, slots=True)
-class DelimitedRows:
+class DelimitedRows(Untyped):
     r"""The rows of a CSV file: comma, double quote, UTF-8, names in the first record.
 
     With ``csv="records"`` a row is a record of RFC 4180, as programs that quote write it: pandas,
@@ -81,10 +81,6 @@ class DelimitedRows:
         """Unknown: only reading the file would tell."""
         return None
 
-    def kind(self, name: str) -> Kind:
-        """Text, which can be anything."""
-        return ANY
-
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns, as text."""
         require(self, columns)
@@ -98,14 +94,11 @@ class DelimitedRows:
             lines = self.mode == "lines"
             first_record(file, lines=lines)
             read = partial(blocks, file, positions, block_rows, lines=lines)
-            for block in streamed(read, self._damaged):
+            for block in streamed(read, partial(damaged, repr(str(self.path)))):
                 cells_by_column = zip(columns, zip(*block, strict=True), strict=True)
                 yield {name: _array(cells) for name, cells in cells_by_column}
         if self.state is not None:
             self.state.require_same()
-
-    def _damaged(self, _: Exception) -> str:
-        return f"{str(self.path)!r} is damaged: write the file anew"
 
 
 def csv_mode(value: object) -> CsvMode:
@@ -124,7 +117,8 @@ def open_delimited(path: Path, mode: CsvMode = "records") -> DelimitedRows:
     try:
         state = FileState.of(path)
         with _opened(path) as file:
-            names = list(map(_readable, first_record(file, lines=mode == "lines")))
+            first = first_record(file, lines=mode == "lines")
+            names = [name.encode("utf-8", _ESCAPED).decode("utf-8", "replace") for name in first]
     except (OSError, EOFError, zlib.error):
         raise FrameError(
             f"{str(path)!r} cannot be opened: check its permissions, and whether it is what its "
@@ -151,10 +145,6 @@ def _opened(path: Path) -> TextIO:
 
 # How undecodable bytes are kept while a file is read.
 _ESCAPED: Final = "surrogateescape"
-
-
-def _readable(name: str) -> str:
-    return name.encode("utf-8", _ESCAPED).decode("utf-8", "replace")
 
 
 def _array(cells: tuple[str, ...]) -> NDArray[np.object_]:
@@ -192,7 +182,11 @@ def blocks(
     With `lines` a line feed ends a record in quotes too.
     """
     count, selected = max(positions, default=-1) + 1, frozenset(positions)
-    pick = _picked(positions)
+    pick: Callable[[list[str]], tuple[str, ...]] = (
+        itemgetter(*positions)
+        if len(positions) > 1
+        else lambda cells: tuple(cells[at] for at in positions)
+    )
     block: list[tuple[str, ...]] = []
     budget = _BLOCK_CHARACTERS
     for piece in iter(partial(file.readline, _PIECE), ""):
@@ -216,12 +210,6 @@ def first_record(file: TextIO, *, lines: bool) -> list[str]:
     """Read all cells of the first record; none of an empty file."""
     piece = file.readline(_PIECE)
     return _cells(piece, file, range(_PIECE), lines=lines) if piece else []
-
-
-def _picked(positions: Sequence[int]) -> Callable[[list[str]], tuple[str, ...]]:
-    if len(positions) > 1:
-        return itemgetter(*positions)
-    return lambda cells: tuple(cells[at] for at in positions)
 
 
 def _cells(piece: str, file: TextIO, positions: Container[int], *, lines: bool) -> list[str]:

@@ -155,6 +155,7 @@ def _as_bytes(cell: object) -> bytes | None:
 _NAME: Final = "dpmodels_rows"  # Of a relation, within its own queries
 # Columns that are computed when they are read, by any function.
 _GENERATED: Final = "GENERATED ALWAYS AS"
+# Names are qualified: a file may have macros that are called as functions of DuckDB are.
 _DUCKDB_TABLES: Final = """
 SELECT t.table_schema, t.table_name, t.table_type, system.main.current_schema(), d.sql
 FROM system.information_schema.tables t LEFT JOIN system.main.duckdb_tables() d
@@ -237,36 +238,29 @@ def duckdb_relation(relation: duckdb.DuckDBPyRelation) -> Engine:
     return Engine("duckdb", driver, name, label, types, is_snapshot=False, declares=False)
 
 
-def _duckdb_engine(connection: object, table: str, schema: str | None, where: str) -> Engine:
+def _duckdb_engine(
+    connection: duckdb.DuckDBPyConnection, table: str, schema: str | None, where: str
+) -> Engine:
     driver, label = DuckDBDriver(connection), f"{table!r} in {where}"
 
     def found() -> Engine:
-        rows, in_order = _begun(connection)
+        with suppress(Exception):  # Without its extension there are no zones
+            connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("BEGIN TRANSACTION READ ONLY")
+        rows = connection.execute(_DUCKDB_TABLES).fetchall()
+        ((in_order,),) = connection.execute(
+            "SELECT system.main.current_setting('preserve_insertion_order')"
+        ).fetchall()
         kinds = {row[1]: row for row in rows if row[0] == (schema or row[3])}
         name = require_table(label, table, list(kinds), any_case=True)
         text = ".".join(map(double_quoted, kinds[name][:2]))
         columns = driver.query(f"FROM {text}")
         types = dict(zip(columns.columns, map(str, columns.types), strict=True))
         is_stored = kinds[name][2] == "BASE TABLE"
-        is_snapshot = is_stored and in_order and _GENERATED not in (kinds[name][4] or "")
+        is_snapshot = is_stored and bool(in_order) and _GENERATED not in (kinds[name][4] or "")
         return Engine("duckdb", driver, text, label, types, is_snapshot, declares=is_stored)
 
     return translated(driver.failure, found)
-
-
-def _begun(connection: duckdb.DuckDBPyConnection) -> tuple[list[tuple[str, ...]], bool]:
-    """Begin a transaction; return the tables, and whether scans keep the order of rows.
-
-    Names are qualified: a file may have macros that are called as functions of DuckDB are.
-    """
-    with suppress(Exception):  # Without its extension there are no zones
-        connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("BEGIN TRANSACTION READ ONLY")
-    tables = connection.execute(_DUCKDB_TABLES).fetchall()
-    (order,) = connection.execute(
-        "SELECT system.main.current_setting('preserve_insertion_order')"
-    ).fetchall()
-    return tables, bool(order[0])
 
 
 # PostgreSQL, by psycopg or ADBC: one read-only transaction that sees one state of the table.
@@ -316,13 +310,50 @@ FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
 
-class PsycopgDriver:
-    """Queries by psycopg; rows arrive by COPY, as the server reads them, parsed by Arrow."""
+# Of columns by their codes in PostgreSQL; all others arrive as text.
+_ARROW_TYPES: Final = {
+    **{16: "bool", 20: "int64", 21: "int64", 23: "int64"},
+    **{700: "double", 701: "double", 1082: "date32"},
+}
+
+
+class ADBCDriver:
+    """Queries by ADBC, whose rows arrive as Arrow."""
 
     def __init__(self, connection: psycopg.Connection, *, is_users: bool) -> None:
         self._connection = connection
         self._is_users = is_users
         self._is_reading = False
+
+    def begin(self) -> None:
+        """Leave it to the first statement to begin a transaction."""
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a statement; return its few rows."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return [] if sql.startswith("SET") else list(cursor.fetchall())
+
+    def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Run a query."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            yield from cursor.fetch_record_batch()
+
+    def failure(self, error: Exception) -> str:
+        """Describe an error without its text."""
+        return _failure(error)
+
+    def close(self) -> None:
+        """End the transaction, and close a connection that is not the user's."""
+        with suppress(Exception):
+            self._connection.rollback()
+            if not self._is_users:
+                self._connection.close()
+
+
+class PsycopgDriver(ADBCDriver):
+    """Queries by psycopg; rows arrive by COPY, as the server reads them, parsed by Arrow."""
 
     def begin(self) -> None:
         """Begin a transaction where the connection does not by itself."""
@@ -355,7 +386,8 @@ class PsycopgDriver:
             described = cursor.execute(f"SELECT * FROM ({sql}) q LIMIT 0").description
             # Names may be equal, and are given again at the end.
             names = [column.name for column in described]
-            types = {str(at): _arrow_type(column) for at, column in enumerate(described)}
+            codes = [_ARROW_TYPES.get(column.type_code, "string") for column in described]
+            types = {str(at): pa.type_for_alias(code) for at, code in enumerate(codes)}
             block_bytes = max(_BLOCK_BYTES, 8 * LONGEST_CELL * len(names))
             with cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv)") as copy:
                 parts = _in_utf8(copy, self._connection.info.encoding)
@@ -365,15 +397,6 @@ class PsycopgDriver:
                 options = _csv_options(types, block_bytes)
                 for batch in csv.open_csv(pa.PythonFile(file, mode="r"), **options):
                     yield batch.rename_columns(names)
-
-    def failure(self, error: Exception) -> str:
-        """Describe an error without its text."""
-        return _failure(error)
-
-    def close(self) -> None:
-        """End the transaction, and close a connection that is not the user's."""
-        with suppress(Exception):
-            self._connection.rollback() if self._is_users else self._connection.close()
 
 
 def _in_utf8(parts: Iterable[Buffer], encoding: str) -> Iterator[Buffer]:
@@ -404,14 +427,6 @@ class _Received(io.RawIOBase):
         return size
 
 
-def _arrow_type(column: psycopg.Column) -> pa.DataType:
-    import pyarrow as pa
-
-    by_code = {16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64()}
-    numbers = {700: pa.float64(), 701: pa.float64(), 1082: pa.date32()}
-    return (by_code | numbers).get(column.type_code, pa.string())
-
-
 def _csv_options(types: Mapping[str, pa.DataType], block_bytes: int) -> dict[str, object]:
     from pyarrow import csv
 
@@ -433,42 +448,8 @@ def _csv_options(types: Mapping[str, pa.DataType], block_bytes: int) -> dict[str
     }
 
 
-class ADBCDriver:
-    """Queries by ADBC, whose rows arrive as Arrow."""
-
-    def __init__(self, connection: psycopg.Connection, *, is_users: bool) -> None:
-        self._connection = connection
-        self._is_users = is_users
-
-    def begin(self) -> None:
-        """Leave it to the first statement to begin a transaction."""
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement; return its few rows."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            return [] if sql.startswith("SET") else list(cursor.fetchall())
-
-    def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a query."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            yield from cursor.fetch_record_batch()
-
-    def failure(self, error: Exception) -> str:
-        """Describe an error without its text."""
-        return _failure(error)
-
-    def close(self) -> None:
-        """End the transaction, and close a connection that is not the user's."""
-        with suppress(Exception):
-            self._connection.rollback()
-            if not self._is_users:
-                self._connection.close()
-
-
 def postgres_table(
-    driver: PsycopgDriver | ADBCDriver, table: str, schema: str | None, where: str, timeout: float
+    driver: ADBCDriver, table: str, schema: str | None, where: str, timeout: float
 ) -> Engine:
     """Find a table, inside a transaction that sees one state of it; timeout 0 means no limit."""
     label = f"{table!r} in {where}" if schema is None else f"{schema!r}.{table!r} in {where}"
@@ -488,7 +469,8 @@ def postgres_table(
             raise FrameError(
                 "the connection has no transaction of its own: give one without autocommit"
             )
-        tables = driver.rows(_FIND.format(schema="NULL" if schema is None else _literal(schema)))
+        literal = "NULL" if schema is None else "'" + schema.replace("'", "''") + "'"
+        tables = driver.rows(_FIND.format(schema=literal))
         by_name = {row[1]: row for row in tables}
         parts = by_name[require_table(label, table, list(by_name), any_case=False)]
         text = ".".join(map(double_quoted, parts[:2]))
@@ -504,10 +486,6 @@ def postgres_table(
     except FrameError:
         driver.close()
         raise
-
-
-def _literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 _BY_STATE: Final = {

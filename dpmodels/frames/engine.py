@@ -68,14 +68,6 @@ class Engine:
     def __repr__(self) -> str:
         return f"<{self.dialect}: {self.label}>"
 
-    def quoted(self, identifier: str) -> str:
-        """Quote an identifier, whatever its characters."""
-        return double_quoted(identifier)
-
-    def columns(self) -> Mapping[str, str]:
-        """Return the declared types of the columns by name, in the order of the table."""
-        return self.types
-
     def kind(self, name: str) -> Kind:
         """Tell what a column can hold by its declared type, if there is one."""
         if name in self.unreadable:
@@ -87,7 +79,7 @@ class Engine:
 
     def cell(self, name: str) -> str:
         """Return the expression that reads a column as a number, a date or a text."""
-        column = self.quoted(name)
+        column = double_quoted(name)
         if self.dialect == "sqlite":
             return f"+{column}"  # No column of a declared type, for which Python has a converter
         return column if self.dialect != "postgresql" else _postgres_cell(column, self.kind(name))
@@ -100,7 +92,7 @@ class Engine:
 
     def sort_key(self, name: str) -> str:
         """Return an expression to sort by: cells that are equal in it are the same."""
-        return _SORTED[self.dialect].format(self.quoted(name))
+        return _SORTED[self.dialect].format(double_quoted(name))
 
     def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Run a query inside the snapshot; PostgreSQL's numerics arrive as text.
@@ -229,6 +221,11 @@ def streamed(
     items = translated(described, start)
     while (item := translated(described, lambda: next(items, None))) is not None:
         yield item
+
+
+def damaged(file: str, _: Exception) -> str:
+    """Say what to do with a file that cannot be read to its end."""
+    return f"{file} is damaged: write the file anew"
 
 
 def sliced(batches: Iterator[pa.RecordBatch], batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -16,19 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError, SyntheticWarning, frames_up
-from dpmodels.frames import parquet
+from dpmodels.frames import parquet, sql_table
 from dpmodels.frames.columns import ColumnRows, NativeRows, open_mapping, open_structured, require
 from dpmodels.frames.dask_rows import DaskRows, open_dask
 from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, is_delimited, open_delimited
 from dpmodels.frames.drivers import duckdb_relation
-from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
-from dpmodels.frames.sql_table import (
-    DatabaseRows,
-    as_table,
-    is_database,
-    is_database_file,
-    open_lazy,
-)
+from dpmodels.frames.protocol import Chunk, RowSource, Untyped, unfinished
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,7 +295,7 @@ def open_rows(data: object) -> RowSource:
     """
     if (frame := _open_frame(data)) is not None:
         return frame
-    if isinstance(data, str | PathLike) and not is_database(data):
+    if isinstance(data, str | PathLike) and not sql_table.is_database(data):
         return _open_path(data)
     if parquet.is_list_of_files(data):
         return parquet.open_parquet(parquet.files_of_all(data))
@@ -353,7 +346,7 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
     path, mode = Path(data), data.mode if isinstance(data, CsvFile) else "records"
     if path.is_dir() or parquet.is_pattern(path) or path.suffix.lower() == ".parquet":
         return parquet.open_parquet(parquet.files_of(path))
-    if is_database_file(path):
+    if sql_table.is_database_file(path):
         raise FrameError(f'{str(path)!r} is a database: write dp.sql({str(path)!r}, table="...")')
     if path.suffix.lower() in parquet.SUFFIXES:
         return parquet.open_arrow_file(path)
@@ -384,13 +377,13 @@ def _open_query(data: object) -> RowSource | None:
     """Open a table of a database, or a lazy table; None where it is neither."""
     import narwhals.stable.v2 as nw
 
-    if is_database(data):
-        return DatabaseRows(as_table(data).engine())
+    if sql_table.is_database(data):
+        return sql_table.DatabaseRows(sql_table.as_table(data).engine())
     native = nw.to_native(data, pass_through=True)
     if nw.dependencies.is_duckdb_relation(native):
-        return DatabaseRows(duckdb_relation(native))
-    query = open_lazy(native)
-    return None if query is None else DatabaseRows(query)
+        return sql_table.DatabaseRows(duckdb_relation(native))
+    query = sql_table.open_lazy(native)
+    return None if query is None else sql_table.DatabaseRows(query)
 
 
 def _open_table(data: Any) -> RowSource | None:
@@ -405,16 +398,6 @@ def _open_table(data: Any) -> RowSource | None:
     lazy = nw.dependencies.is_narwhals_lazyframe(data)
     if not lazy and nw.dependencies.is_dask_dataframe(data):
         return open_dask(data)
-    _refuse_lazy(data)
-    if nw.dependencies.is_into_series(data):
-        raise FrameError("a single Series is not a table: write series.to_frame()")
-    return open_mapping(data) if isinstance(data, Mapping) else None
-
-
-def _refuse_lazy(data: object) -> None:
-    """Refuse a query that has not run: its errors could quote cells."""
-    import narwhals.stable.v2 as nw
-
     if hasattr(type(data), "__dask_graph__") and not isinstance(data, Mapping):
         raise FrameError(
             "of Dask's collections only a DataFrame is a table: write series.to_frame(), "
@@ -428,6 +411,9 @@ def _refuse_lazy(data: object) -> None:
             "data.compute(), data.df()), give an iterable of its computed parts, "
             "or write it to a Parquet file and give the path"
         )
+    if nw.dependencies.is_into_series(data):
+        raise FrameError("a single Series is not a table: write series.to_frame()")
+    return open_mapping(data) if isinstance(data, Mapping) else None
 
 
 def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
@@ -459,7 +445,7 @@ def _open_item(item: object) -> RowSource:
 # Tables that come one after the other: a list, read as often as needed, or an iterable, once.
 
 
-class ListedRows:
+class ListedRows(Untyped):
     """The rows of a list of tables, which can be read again."""
 
     rereadable: ClassVar[bool] = True
@@ -484,17 +470,13 @@ class ListedRows:
         known_counts = [count for count in counts if count is not None]
         return sum(known_counts) if len(known_counts) == len(counts) else None
 
-    def kind(self, name: str) -> Kind:
-        """Anything: a table may be a single row, whose cell then decides the type."""
-        return ANY
-
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns, table after table."""
         require(self, columns)
         return chain.from_iterable(source.chunks(columns, block_rows) for source in self._sources)
 
 
-class StreamRows:
+class StreamRows(Untyped):
     """The rows of an iterable of tables, for one pass.
 
     The first table is taken from the iterable when the names are asked for. Errors of the iterable
@@ -523,10 +505,6 @@ class StreamRows:
     def nrows(self) -> None:
         """Unknown: only reading the tables would tell."""
         return None
-
-    def kind(self, name: str) -> Kind:
-        """Anything: the tables to come are not known, and the first may be a single row."""
-        return ANY
 
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns, table after table."""

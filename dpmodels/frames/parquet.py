@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from glob import glob, has_magic
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,9 +15,9 @@ from urllib.parse import unquote
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.columns import is_inferred, kind_of_arrow, require
+from dpmodels.frames.columns import kinds_of_schema, require
 from dpmodels.frames.convert import arrow_cells, is_text
-from dpmodels.frames.engine import arrow_chunks, sliced, streamed, translated
+from dpmodels.frames.engine import arrow_chunks, damaged, sliced, streamed, translated
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind, kind_of_parts, unfinished
 
 if TYPE_CHECKING:
@@ -69,14 +70,20 @@ class ParquetRows:
             folder_values = dict(folder_cells(path))
             file_columns = [column for column in columns if column not in folder_values]
             with _opened(path, name, texts.intersection(file_columns)) as file:
-                batches = file.iter_batches(block_rows, columns=file_columns, use_threads=False)
-                for batch in _intact(batches, name, n_rows):
+                read = partial(
+                    file.iter_batches, block_rows, columns=file_columns, use_threads=False
+                )
+                n_read = 0
+                for batch in streamed(read, partial(damaged, name)):
+                    n_read += batch.num_rows
                     yield {
                         column: np.full(batch.num_rows, folder_values[column], object)
                         if column in folder_values
                         else arrow_cells(batch.column(column))
                         for column in columns
                     }
+            if n_read != n_rows:
+                raise FrameError(unfinished(damaged(name, EOFError())))
         self._require_same()
 
     def _require_same(self) -> None:
@@ -96,14 +103,21 @@ def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     names = display_paths(files)
     states = tuple(map(FileState.of, files, names))
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
+    columns = footers[0].names
     for name, footer in zip(names, footers, strict=True):
-        _require_alike(names[0], footers[0].names, name, footer.names)
-    names = footers[0].names
-    kinds = {column: kind_of_parts(footer.kinds[column] for footer in footers) for column in names}
+        both_names = (*columns, *footer.names) if footer.names != columns else ()
+        for column in both_names:
+            if columns.count(column) != footer.names.count(column):
+                has, lacks = (names[0], name) if columns.count(column) else (name, names[0])
+                raise FrameError(
+                    f"{has} has a column {column!r} and {lacks} has not, or not as often: write "
+                    "the files with one schema, or give only those that have it"
+                )
+    kinds = {name: kind_of_parts(footer.kinds[name] for footer in footers) for name in columns}
     counts, texts = (
         tuple(getattr(footer, name) for footer in footers) for name in ("nrows", "texts")
     )
-    return ParquetRows(files, names, counts, kinds, states, texts)
+    return ParquetRows(files, columns, counts, kinds, states, texts)
 
 
 class _Footer(NamedTuple):
@@ -116,10 +130,7 @@ class _Footer(NamedTuple):
 def _footer(path: Path, name: str) -> _Footer:
     with _opened(path, name) as file:
         schema, folders = file.schema_arrow, dict(folder_cells(path))
-        kinds = dict(zip(schema.names, map(kind_of_arrow, schema.types), strict=True))
-        if is_inferred(schema.metadata):
-            kinds = {column: Kind(ANY.holds, kind.name) for column, kind in kinds.items()}
-        kinds |= dict.fromkeys(folders, ANY)
+        kinds = kinds_of_schema(schema) | dict.fromkeys(folders, ANY)
         texts = frozenset(field.name for field in schema if is_text(_entry_type(field.type)))
         return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows, texts)
 
@@ -129,20 +140,6 @@ def _entry_type(kind: pa.DataType) -> pa.DataType:
     from pyarrow import types
 
     return kind.value_type if types.is_dictionary(kind) else kind
-
-
-def _require_alike(
-    first: str, first_names: tuple[str, ...], second: str, second_names: tuple[str, ...]
-) -> None:
-    if first_names == second_names:
-        return
-    for column in (*first_names, *second_names):
-        if first_names.count(column) != second_names.count(column):
-            has, lacks = (first, second) if first_names.count(column) else (second, first)
-            raise FrameError(
-                f"{has} has a column {column!r} and {lacks} has not, or not as often: write the "
-                "files with one schema, or give only those that have it"
-            )
 
 
 def _opened(path: Path, name: str, texts: Iterable[str] = ()) -> pq.ParquetFile:
@@ -168,25 +165,6 @@ def _opened(path: Path, name: str, texts: Iterable[str] = ()) -> pq.ParquetFile:
             f"{name} cannot be opened as a Parquet file: "
             "write it with DataFrame.to_parquet, or give it the suffix of what it is"
         ) from None
-
-
-def _intact(batches: Iterator[pa.RecordBatch], name: str, n_rows: int) -> Iterator[pa.RecordBatch]:
-    """Pass batches on; report a damaged file without quoting its content."""
-    import pyarrow as pa
-
-    n_read = 0
-    while True:
-        try:
-            batch = next(batches, None)
-            n_read += 0 if batch is None else batch.num_rows
-            damaged = batch is None and n_read != n_rows
-        except (pa.ArrowException, OSError):
-            damaged = True
-        if damaged:
-            raise FrameError(unfinished(f"{name} is damaged: write the file anew"))
-        if batch is None:
-            return
-        yield batch
 
 
 # Reading one chunk while the one before is worked on.
@@ -237,15 +215,14 @@ class ArrowFileRows:
     def _read(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         self.state.require_same()
         fields = [self.names.index(name) for name in columns]
-        batches = streamed(lambda: _batches(self.state.path, fields), self._damaged)
+        batches = streamed(
+            lambda: _batches(self.state.path, fields), partial(damaged, self.state.name)
+        )
         # The file keeps its own order of columns.
         in_file = tuple(self.names[at] for at in sorted(fields))
         for chunk in arrow_chunks(sliced(batches, block_rows), in_file):
             yield {name: chunk[name] for name in columns}
         self.state.require_same()
-
-    def _damaged(self, _: Exception) -> str:
-        return f"{self.state.name} is damaged: write the file anew"
 
 
 def open_arrow_file(path: Path) -> ArrowFileRows:
@@ -258,9 +235,7 @@ def open_arrow_file(path: Path) -> ArrowFileRows:
 
         with pa.ipc.open_file(path) as file:
             schema = file.schema
-        kinds = dict(zip(schema.names, map(kind_of_arrow, schema.types), strict=True))
-        if is_inferred(schema.metadata):
-            kinds = {name: Kind(ANY.holds, kind.name) for name, kind in kinds.items()}
+        kinds = kinds_of_schema(schema)
         n_rows = sum(batch.num_rows for batch in _batches(path, [0][: len(kinds)]))
         return ArrowFileRows(state, tuple(schema.names), kinds, n_rows)
 
@@ -319,19 +294,15 @@ def require_once(files: Sequence[Path], names_by_file: dict[Hashable, str]) -> N
     `names_by_file` holds the files before, to which these are added.
     """
     for file, name in zip(files, display_paths(files), strict=True):
-        identity = _identity(file)
+        # What all names of a file share; where files have no numbers, its path.
+        status = file.stat()
+        identity = (status.st_dev, status.st_ino) if status.st_ino else file.resolve()
         if identity in names_by_file:
             raise FrameError(
                 f"{names_by_file[identity]} and {name} are one file that is listed twice, "
                 "and its rows would count twice: list it once"
             )
         names_by_file[identity] = name
-
-
-def _identity(file: Path) -> Hashable:
-    """Give what all names of a file share; where files have no numbers, its path."""
-    status = file.stat()
-    return (status.st_dev, status.st_ino) if status.st_ino else file.resolve()
 
 
 def is_pattern(path: Path) -> bool:
@@ -376,9 +347,34 @@ def files_of(path: Path) -> tuple[Path, ...]:
     with ``**`` for folders at any depth.
     """
     if path.is_dir():
-        return _below(path)
+        candidates = (
+            file
+            for file in path.rglob("*")
+            if file.suffix.lower() == SUFFIX
+            and file.is_file()
+            and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        )
+        files = tuple(sorted(candidates))
+        if not files:
+            raise FrameError(
+                f"the folder {str(path)!r} has no {SUFFIX} file: give a folder of Parquet files, "
+                "or read the files yourself and give the DataFrames one after the other"
+            )
+        return files
     if is_pattern(path):
-        return _matching(path)
+        paths = [Path(match) for match in sorted(glob(str(path), recursive=True))]
+        if not paths:
+            raise FrameError(
+                f"no file matches {str(path)!r}: check the pattern and the working folder"
+            )
+        mismatch = next((match for match in paths if match.suffix.lower() != SUFFIX), None)
+        if mismatch is not None:
+            raise FrameError(
+                f"{str(path)!r} matches {str(mismatch)!r}, which does not have the suffix "
+                f"{SUFFIX}: only Parquet files are read together, write a pattern that ends in "
+                f"{SUFFIX}"
+            )
+        return files_of_all(paths)
     require_file(path)
     return (path,)
 
@@ -386,35 +382,3 @@ def files_of(path: Path) -> tuple[Path, ...]:
 def files_of_all(items: Sequence[str | PathLike[str]]) -> tuple[Path, ...]:
     """Give the Parquet files of a list, in its order; errors as from `files_of`."""
     return tuple(file for item in items for file in files_of(Path(item)))
-
-
-def _below(folder: Path) -> tuple[Path, ...]:
-    candidates = (
-        file
-        for file in folder.rglob("*")
-        if file.suffix.lower() == SUFFIX
-        and file.is_file()
-        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    )
-    files = tuple(sorted(candidates))
-    if not files:
-        raise FrameError(
-            f"the folder {str(folder)!r} has no {SUFFIX} file: give a folder of Parquet files, "
-            "or read the files yourself and give the DataFrames one after the other"
-        )
-    return files
-
-
-def _matching(pattern: Path) -> tuple[Path, ...]:
-    paths = [Path(match) for match in sorted(glob(str(pattern), recursive=True))]
-    if not paths:
-        raise FrameError(
-            f"no file matches {str(pattern)!r}: check the pattern and the working folder"
-        )
-    mismatch = next((path for path in paths if path.suffix.lower() != SUFFIX), None)
-    if mismatch is not None:
-        raise FrameError(
-            f"{str(pattern)!r} matches {str(mismatch)!r}, which does not have the suffix {SUFFIX}: "
-            f"only Parquet files are read together, write a pattern that ends in {SUFFIX}"
-        )
-    return files_of_all(paths)

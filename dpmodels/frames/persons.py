@@ -68,7 +68,10 @@ def person_keys(cells: Cells, secret: bytes, missing: Sequence[str] = ()) -> Key
     raises and never warns.
     """
     if isinstance(cells, Coded):
-        return _of_coded(cells.compact(), secret, missing)
+        cells = cells.compact()
+        keys = _nobody(len(cells.entries) + 1)
+        keys.put(slice(-1), person_keys(cells.entries, secret, missing))
+        return keys.take(cells.positions)
     if isinstance(cells, np.ma.MaskedArray):
         keys = person_keys(np.ma.getdata(cells), secret, missing)
         return keys._replace(has_id=keys.has_id & ~np.ma.getmaskarray(cells))
@@ -79,13 +82,6 @@ def person_keys(cells: Cells, secret: bytes, missing: Sequence[str] = ()) -> Key
             False
         )
     return keys
-
-
-def _of_coded(cells: Coded, secret: bytes, missing: Sequence[str]) -> Keys:
-    """Return the keys of entries, for each cell that has one."""
-    keys = _nobody(len(cells.entries) + 1)
-    keys.put(slice(-1), person_keys(cells.entries, secret, missing))
-    return keys.take(cells.positions)
 
 
 def cell_bytes(cells: NDArray[np.generic]) -> bytes:
@@ -128,7 +124,28 @@ def _of_column(cells: Array, secret: bytes) -> Keys:
         case "c":  # One complex cell gives all numbers of a column this type
             return _of_numbers(np.where(cells.imag == 0, cells.real, np.nan), secret)
         case "O" | "U" | "S" | "T":
-            return _of_objects(cells.tolist(), secret)
+            # Integers by their values, all else by their texts.
+            import pandas as pd
+
+            objects: list[object] = cells.tolist()
+            is_integer = np.fromiter((type(cell) is int for cell in objects), bool, len(cells))
+            if is_integer.any():
+                try:
+                    numbers = np.fromiter(compress(objects, is_integer), np.int64)
+                except OverflowError:
+                    is_integer[:] = False
+            texts = [
+                cell if type(cell) is str else canonical_id(cell)
+                for cell in compress(objects, ~is_integer)
+            ]
+            codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
+            hashed = _of_ids(canonical_texts(distinct.tolist()), secret).take(codes)
+            if not is_integer.any():
+                return hashed
+            keys = _nobody(len(cells))
+            keys.put(~is_integer, hashed)
+            keys.put(is_integer, _of_numbers(numbers, secret))
+            return keys
         case "b" | "M":
             distinct, codes = np.unique(cells, return_inverse=True)
             return _of_ids(list(map(canonical_id, distinct)), secret).take(codes)
@@ -149,29 +166,6 @@ def _of_numbers(cells: Array, secret: bytes) -> Keys:
         distinct, codes = np.unique(values[is_hashed], return_inverse=True)
         texts = np.fromiter(map(repr, distinct.tolist()), object, len(distinct))
         keys.put(is_hashed, _hashed(texts, secret).take(codes))
-    return keys
-
-
-def _of_objects(cells: list[object], secret: bytes) -> Keys:
-    """Return the keys of Python objects: integers by their values, all else by their texts."""
-    import pandas as pd
-
-    is_integer = np.fromiter((type(cell) is int for cell in cells), bool, len(cells))
-    if is_integer.any():
-        try:
-            numbers = np.fromiter(compress(cells, is_integer), np.int64)
-        except OverflowError:
-            is_integer[:] = False
-    texts = [
-        cell if type(cell) is str else canonical_id(cell) for cell in compress(cells, ~is_integer)
-    ]
-    codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
-    hashed = _of_ids(canonical_texts(distinct.tolist()), secret).take(codes)
-    if not is_integer.any():
-        return hashed
-    keys = _nobody(len(cells))
-    keys.put(~is_integer, hashed)
-    keys.put(is_integer, _of_numbers(numbers, secret))
     return keys
 
 
@@ -277,7 +271,11 @@ class Numbering:
         numbers = self._numbers_at(slots, high, low)
         unresolved = np.flatnonzero(numbers < 0)
         while len(unresolved):
-            self._settle(slots[unresolved], high[unresolved], low[unresolved])
+            settled = unresolved[self._won(slots[unresolved])]
+            new = self.size + np.arange(len(settled))
+            self._slots[slots[settled]] = new
+            self._high[new], self._low[new] = high[settled], low[settled]
+            self.size += len(settled)
             numbers[unresolved] = self._numbers_at(
                 slots[unresolved], high[unresolved], low[unresolved]
             )
@@ -291,13 +289,6 @@ class Numbering:
         positions = np.maximum(numbers, 0)
         numbers[(self._high[positions] != high) | (self._low[positions] != low)] = -1
         return numbers
-
-    def _settle(self, slots: Integers, high: Words, low: Words) -> None:
-        winners = self._won(slots)
-        new = self.size + np.arange(len(winners))
-        self._slots[slots[winners]] = new
-        self._high[new], self._low[new] = high[winners], low[winners]
-        self.size += len(winners)
 
     def _first(self, high: Words, low: Words) -> Integers:
         slots = (high ^ low) >> np.uint64(65 - len(self._slots).bit_length())

@@ -187,6 +187,16 @@ class RowSource(Protocol):
         ...
 
 
+class Untyped:
+    """A table whose types may follow from its cells, so that its columns can hold anything."""
+
+    __slots__ = ()
+
+    def kind(self, name: str) -> Kind:
+        """Anything; the tables to come may also have other cells than the first."""
+        return ANY
+
+
 _CHARGED: Final = (
     "Nothing was released. A ledger is charged before the first row is read, so it has been, and "
     "remains so"

@@ -18,17 +18,8 @@ import numpy as np
 
 from dpmodels.arguments import checked_keywords
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, did_you_mean, quoted
+from dpmodels.frames import drivers
 from dpmodels.frames.columns import NativeRows, require
-from dpmodels.frames.drivers import (
-    ADBCDriver,
-    PsycopgDriver,
-    duckdb_connection,
-    duckdb_file,
-    duckdb_relation,
-    postgres_table,
-    sqlite_connection,
-    sqlite_file,
-)
 from dpmodels.frames.engine import (
     Engine,
     Groups,
@@ -39,7 +30,15 @@ from dpmodels.frames.engine import (
     translated,
 )
 from dpmodels.frames.persons import person_keys
-from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, decoded, unfinished
+from dpmodels.frames.protocol import (
+    Chunk,
+    Kind,
+    RowSource,
+    Untyped,
+    before_charge,
+    decoded,
+    unfinished,
+)
 from dpmodels.typing import Array, Integers
 
 if TYPE_CHECKING:
@@ -197,17 +196,13 @@ class SelectedRows:
 
 
 @dataclass(frozen=True, repr=False)
-class LazyQuery:
+class LazyQuery(Untyped):
     """A lazy table, by functions that count and read its rows."""
 
     names: tuple[str, ...]
     counted: Callable[[], int]
     read: Callable[[tuple[str, ...], tuple[str, ...], int], Iterator[Chunk]]
     is_snapshot: ClassVar[bool] = False
-
-    def kind(self, name: str) -> Kind:
-        """Anything: the types of a query may follow from cells."""
-        return ANY
 
     def count(self) -> int:
         """Count the rows."""
@@ -252,7 +247,7 @@ def _of_ibis(table: ibis.Table) -> LazyQuery | Engine:
         # Releases of Ibis and of DuckDB may not fit together: the text of the query does.
         import ibis
 
-        return duckdb_relation(backend.con.sql(str(ibis.to_sql(table))))
+        return drivers.duckdb_relation(backend.con.sql(str(ibis.to_sql(table))))
 
     def read(columns: tuple[str, ...], order: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         query = (table.order_by(list(order)) if order else table).select(list(columns))
@@ -296,7 +291,7 @@ def declarations(engine: Engine) -> dict[str, Mapping[str, str | None]]:
     SQLite declares types alone.
     """
     columns: dict[str, Mapping[str, str | None]] = {
-        name: {"type": declared} for name, declared in engine.columns().items()
+        name: {"type": declared} for name, declared in engine.types.items()
     }
     if engine.dialect in _QUERIES:
         table = "'" + engine.table.replace("'", "''") + "'"
@@ -347,9 +342,9 @@ class SqlTable:
             if self.connection is not None:
                 return self._of_connection()
             if dialect == "duckdb":
-                return duckdb_file(path, self.table, self.schema)
+                return drivers.duckdb_file(path, self.table, self.schema)
             if dialect == "sqlite":
-                return sqlite_file(path, self.table, self.schema)
+                return drivers.sqlite_file(path, self.table, self.schema)
             return self._postgres(_connected(self))
         except ImportError:
             pass
@@ -363,16 +358,16 @@ class SqlTable:
         connection: Any = self.connection
         match _library(connection):
             case "duckdb":
-                return duckdb_connection(connection, self.table, self.schema)
+                return drivers.duckdb_connection(connection, self.table, self.schema)
             case "sqlite3":
-                return sqlite_connection(connection, self.table, self.schema)
+                return drivers.sqlite_connection(connection, self.table, self.schema)
             case "psycopg":
                 if connection.closed or connection.info.transaction_status.name != "IDLE":
                     raise FrameError(
                         "the PostgreSQL connection is closed or in a transaction: commit it or "
                         "roll it back first"
                     )
-                return self._postgres(PsycopgDriver(connection, is_users=True))
+                return self._postgres(drivers.PsycopgDriver(connection, is_users=True))
         closed = "the ADBC connection is closed: open it anew"
         info = translated(lambda _: closed, connection.adbc_get_info)
         if info.get("vendor_name") != "PostgreSQL":
@@ -380,10 +375,10 @@ class SqlTable:
                 "of ADBC only connections to PostgreSQL are read, since others infer types from "
                 'cells: write dp.sql("sqlite:///rows.sqlite", table="...") for SQLite'
             )
-        return self._postgres(ADBCDriver(connection, is_users=True))
+        return self._postgres(drivers.ADBCDriver(connection, is_users=True))
 
-    def _postgres(self, driver: PsycopgDriver | ADBCDriver) -> Engine:
-        return postgres_table(driver, self.table, self.schema, self.database, self.timeout)
+    def _postgres(self, driver: drivers.ADBCDriver) -> Engine:
+        return drivers.postgres_table(driver, self.table, self.schema, self.database, self.timeout)
 
 
 @checked_keywords("dp.sql")
@@ -535,7 +530,7 @@ def _library(connection: object) -> str:
     )
 
 
-def _connected(table: SqlTable) -> PsycopgDriver | ADBCDriver:
+def _connected(table: SqlTable) -> drivers.ADBCDriver:
     secret = {} if table.password is None else {"password": table.password}
     joint = "&" if "?" in table.database else "?"
     failed = (
@@ -549,6 +544,6 @@ def _connected(table: SqlTable) -> PsycopgDriver | ADBCDriver:
 
         url = table.database + (joint + urlencode(secret, quote_via=quote) if secret else "")
         connection = translated(lambda _: failed, lambda: dbapi.connect(url))
-        return ADBCDriver(connection, is_users=False)
+        return drivers.ADBCDriver(connection, is_users=False)
     connection = translated(lambda _: failed, lambda: psycopg.connect(table.database, **secret))
-    return PsycopgDriver(connection, is_users=False)
+    return drivers.PsycopgDriver(connection, is_users=False)

@@ -243,7 +243,13 @@ def request_key(call: Call, table: str, purse: str, total: Guarantee) -> str:
 
     `total` is the guarantee of the purse, whose delta is that of a budget without one.
     """
-    options = _options(call)
+    parameters = signature_of(call.verb).parameters
+    options = {
+        name: value
+        for name, value in written(call).items()
+        if name not in _BUDGET
+        and repr(_unified(value)) != repr(_unified(_plain(parameters[name].default)))
+    }
     options |= {name: _tokens(options[name]) for name in _FORMULAS if name in options}
     budget = _budget(call.options, total)
     request = [table, purse, call.name, _tokens(call.formula), options, budget]
@@ -262,16 +268,6 @@ def written(call: Call) -> dict[str, object]:
         name: _plain(value)
         for name, value in call.options.items()
         if value is not None or parameters[name].default is not None
-    }
-
-
-def _options(call: Call) -> dict[str, object]:
-    parameters = signature_of(call.verb).parameters
-    return {
-        name: value
-        for name, value in written(call).items()
-        if name not in _BUDGET
-        and repr(_unified(value)) != repr(_unified(_plain(parameters[name].default)))
     }
 
 

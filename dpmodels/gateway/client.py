@@ -178,23 +178,6 @@ class RemoteJob:
         timeout : float, default 3600.0
             Seconds; afterwards a GatewayError, and the job continues.
         """
-        described = self._waited(timeout)
-        if described["state"] != "answered":
-            error = described.get("error", {})
-            refused = _named(str(error.get("error")), str(error.get("message")))
-            raise refused
-        content = self.gateway.send("GET", f"/v1/jobs/{quote(self.id, safe='')}/answer")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "answer.nc"
-            path.write_bytes(content)
-            return load(path)
-
-    def _described(self) -> Mapping[str, Plain]:
-        described: Mapping[str, Plain] = self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}")
-        return described
-
-    def _waited(self, timeout: float) -> Mapping[str, Plain]:
-        """Return the job once it is done, with a bar of the seconds that it takes."""
         from tqdm.auto import tqdm
 
         described, deadline, wait = self._described(), time.monotonic() + timeout, _FIRST_WAIT
@@ -212,6 +195,18 @@ class RemoteJob:
                 bar.update(max(seconds - left - bar.n, 0.0))
                 time.sleep(wait)
                 wait, described = min(2 * wait, _LONGEST_WAIT), self._described()
+        if described["state"] != "answered":
+            error = described.get("error", {})
+            refused = _named(str(error.get("error")), str(error.get("message")))
+            raise refused
+        content = self.gateway.send("GET", f"/v1/jobs/{quote(self.id, safe='')}/answer")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "answer.nc"
+            path.write_bytes(content)
+            return load(path)
+
+    def _described(self) -> Mapping[str, Plain]:
+        described: Mapping[str, Plain] = self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}")
         return described
 
 

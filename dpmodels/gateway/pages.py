@@ -280,16 +280,12 @@ class Visit(NamedTuple):
         return self.service.gate.analysts[self.analyst].curator
 
 
-def _acts(value: object) -> bool:
-    return type(value) is str and not value.isprintable()
-
-
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("dpmodels.gateway"),
     autoescape=True,
     undefined=StrictUndefined,
     # No characters that act on a page beside those that are escaped.
-    finalize=lambda value: plain(value) if _acts(value) else value,
+    finalize=lambda x: plain(x) if type(x) is str and not x.isprintable() else x,
     trim_blocks=True,
     lstrip_blocks=True,
 )

@@ -54,7 +54,11 @@ def run_worker(settings: TableSettings, ledger_path: Path, connection: Connectio
     try:
         book = Codebook.load(settings.codebook)
         ledger = Ledger.open(ledger_path)
-        _load_verbs(book)
+        # Import what jobs need, by a release from simulated rows, so that the first is not slower.
+        all_verbs()
+        with suppress(DPModelsError), TemporaryDirectory() as folder:
+            session = Session(assumed_rows(book).rows(100), book, eps=1.0, delta=1e-6)
+            session.moments("~ .", eps=1.0).save(Path(folder) / "moments.nc")
         session = Session(settings.source(), book, ledger=ledger, **_terms(settings))
         is_public = ledger.adjacency.person is None
         connection.send(session.n_rows if is_public else None)
@@ -65,14 +69,6 @@ def run_worker(settings: TableSettings, ledger_path: Path, connection: Connectio
         return
     except DPModelsError:
         connection.close()
-
-
-def _load_verbs(book: Codebook) -> None:
-    """Import what jobs need, by a release from simulated rows, so that the first is not slower."""
-    all_verbs()
-    with suppress(DPModelsError), TemporaryDirectory() as folder:
-        session = Session(assumed_rows(book).rows(100), book, eps=1.0, delta=1e-6)
-        session.moments("~ .", eps=1.0).save(Path(folder) / "moments.nc")
 
 
 def _terms(settings: TableSettings) -> dict[str, Plain]:
@@ -127,7 +123,12 @@ def verified(gate: Gate, noted: str = "") -> str:
         answered = [
             job for job in state.jobs() if job.state == ANSWERED and job.table in gate.tables
         ]
-        charged = _charged(gate)
+        charged = dict[str, str]()
+        for table in gate.tables:
+            if gate.ledger_path(table).exists():
+                ledger = Ledger.open(gate.ledger_path(table))
+                ledger.verify()
+                charged |= dict.fromkeys(charged_jobs(ledger), table)
         log, hashes = state.audit(), state.hashes()
     accepted = {line["job"] for line in log if line["action"] == "job accepted"}
     for job, table in charged.items():
@@ -147,16 +148,6 @@ def verified(gate: Gate, noted: str = "") -> str:
         f"verified: charges {len(charged):,}, answers {len(answered):,}, lines of the audit log "
         f"{len(log):,}. The last line is {hashes[-1] if hashes else 'missing'}"
     )
-
-
-def _charged(gate: Gate) -> dict[str, str]:
-    charged = dict[str, str]()
-    for table in gate.tables:
-        if gate.ledger_path(table).exists():
-            ledger = Ledger.open(gate.ledger_path(table))
-            ledger.verify()
-            charged |= dict.fromkeys(charged_jobs(ledger), table)
-    return charged
 
 
 _START_SECONDS: Final = 120.0

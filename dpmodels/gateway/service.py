@@ -76,20 +76,12 @@ class Service:
             for purse in ledger.purses
         }
         self.verbs = sorted(all_verbs())
-        self._resume()
-
-    def stop(self) -> None:
-        """End all workers, and close the state."""
-        for jobs in self.queues.values():
-            jobs.stop()
-        self.state.close()
-        self._alone.close()
-
-    def _resume(self) -> None:
-        """Queue the jobs again that a stopped server left, unless they were charged."""
+        # Queue the jobs again that a stopped server left, unless they were charged.
         charged = {name: charged_jobs(ledger) for name, ledger in self.ledgers.items()}
         for job in self.state.jobs():
-            if job.state not in (HELD, QUEUED) or self._waits(job):
+            table = self.gate.tables.get(job.table)
+            waits = job.state == HELD and table is not None and table.approval
+            if job.state not in (HELD, QUEUED) or waits:
                 continue
             if self.state.answer_path(job.id).exists():
                 self.state.set_job(job.id, ANSWERED)
@@ -98,9 +90,12 @@ class Service:
             else:
                 self._queue(job)
 
-    def _waits(self, job: Job) -> bool:
-        table = self.gate.tables.get(job.table)
-        return job.state == HELD and table is not None and table.approval
+    def stop(self) -> None:
+        """End all workers, and close the state."""
+        for jobs in self.queues.values():
+            jobs.stop()
+        self.state.close()
+        self._alone.close()
 
     def _scheduled(self, job: Job) -> Job:
         return job._replace(state=QUEUED, public_at=self.queues[job.table].public_at(job))

@@ -170,8 +170,16 @@ def gate_of(plain: Mapping[str, Plain], base: Path) -> Gate:
         _require_name(name, "a table")
         entries = dict(table)
         purses[name] = _purses(entries.pop("purses", {}), f"[tables.{name}.purses]")
-        tables[name] = _table(entries, base, f"[tables.{name}]")
-        _require_purses(tables[name], purses[name])
+        where = f"[tables.{name}]"
+        if ("data" in entries) == ("database" in entries):
+            raise ArgumentError(f'{where}: expected either data = "rows.csv" or database = "..."')
+        settings = _conform(TableSettings, entries, where)
+        integer(f"{where} workers", settings.workers, 1, 64)
+        data = None if settings.data is None else str(base / settings.data)
+        tables[name] = replace(settings, codebook=str(base / settings.codebook), data=data)
+        ledger = Ledger(budget=tables[name].guarantee)
+        for purse_name, purse in purses[name].items():
+            ledger.add_purse(purse_name, purse.amount, reserved=purse.reserved)
     if not tables:
         raise ArgumentError('no table is declared: write [tables.visits] with data = "visits.csv"')
     analysts = {}
@@ -193,15 +201,6 @@ def _oidc(
     return replace(settings, keys=str(base / settings.keys))
 
 
-def _table(plain: Mapping[str, object], base: Path, where: str) -> TableSettings:
-    if ("data" in plain) == ("database" in plain):
-        raise ArgumentError(f'{where}: expected either data = "rows.csv" or database = "..."')
-    settings = _conform(TableSettings, plain, where)
-    integer(f"{where} workers", settings.workers, 1, 64)
-    data = None if settings.data is None else str(base / settings.data)
-    return replace(settings, codebook=str(base / settings.codebook), data=data)
-
-
 def _conform(kind: type[Settings], plain: Mapping[str, Plain], where: str) -> Settings:
     defaults = {field.name: field.default for field in fields(kind)}
     _require_names(plain, defaults, where)
@@ -216,12 +215,6 @@ def _purses(plain: Mapping[str, object], where: str) -> dict[str, PurseSettings]
         entry = value if isinstance(value, dict) else {"amount": value}
         purses[_require_name(name, "a purse")] = _conform(PurseSettings, entry, f"{where} {name}")
     return purses
-
-
-def _require_purses(settings: TableSettings, purses: Mapping[str, PurseSettings]) -> None:
-    ledger = Ledger(budget=settings.guarantee)
-    for name, purse in purses.items():
-        ledger.add_purse(name, purse.amount, reserved=purse.reserved)
 
 
 def _require_name(name: str, what: str) -> str:

@@ -163,11 +163,12 @@ def _with_default(text: str, default: object) -> str:
     is_unstated = default in (None, inspect.Parameter.empty, "", ()) or isinstance(default, bool)
     if is_unstated or "default" in text:
         return text
-    values = default if isinstance(default, tuple) else (default,)
-    default_text = ",".join(
-        f"{value:g}" if isinstance(value, float) else str(value) for value in values
-    )
-    return f"{text} (default: {default_text})".strip()
+    return f"{text} (default: {_listed(default)})".strip()
+
+
+def _listed(value: object) -> str:
+    values = value if isinstance(value, list | tuple) else (value,)
+    return ",".join(f"{x:g}" if isinstance(x, float) else str(x) for x in values)
 
 
 def escaped(text: str) -> str:
@@ -215,11 +216,7 @@ def _option(name: str, value: object) -> list[str]:
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return [f"--{flag}" if value else f"--no-{flag}"]
-    values = value if isinstance(value, list | tuple) else [value]
-    text = ",".join(
-        f"{element:g}" if isinstance(element, float) else str(element) for element in values
-    )
-    return [f"--{flag}", _quoted(text)]
+    return [f"--{flag}", _quoted(_listed(value))]
 
 
 def _quoted(text: str) -> str:

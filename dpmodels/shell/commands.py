@@ -131,7 +131,14 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
     address = f"{scheme}://{gate.server.host}:{port}"
     tell(f"{address} serves {', '.join(gate.tables)}; interrupt to stop")
     if demo:
-        tell(_demo(address, service.state.issue_token("ann", _DEMO_DAYS)))
+        token = service.state.issue_token("ann", _DEMO_DAYS)
+        tell(
+            f"\nOpen {address} in a browser, with the token {token}\n"
+            "\nOr ask from another terminal, as ann:\n"
+            f"""  python -c 'import dpmodels as dp; visits = dp.connect("{address}", """
+            f"""token="{token}").table("visits"); """
+            """print(visits.mean("mdvis ~ idp", eps=0.2).summary())'"""
+        )
     try:
         # Neither requests nor errors are logged: the audit log has what is public.
         uvicorn.run(
@@ -150,16 +157,6 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
     finally:
         service.stop()
     return 0
-
-
-def _demo(address: str, token: str) -> str:
-    return (
-        f"\nOpen {address} in a browser, with the token {token}\n"
-        "\nOr ask from another terminal, as ann:\n"
-        f"""  python -c 'import dpmodels as dp; visits = dp.connect("{address}", """
-        f"""token="{token}").table("visits"); """
-        """print(visits.mean("mdvis ~ idp", eps=0.2).summary())'"""
-    )
 
 
 SERVE: Final = Command("Serve tables to analysts who may not see the rows", _serve_add, _serve_run)

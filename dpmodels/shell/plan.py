@@ -21,7 +21,7 @@ from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_out
 
 if TYPE_CHECKING:
     from dpmodels.planning.analysis import AnalysisPlan
-    from dpmodels.shell.study import Study
+    from dpmodels.results.plan import PlanResult
 
 
 def _add(parser: Parser) -> None:
@@ -38,6 +38,7 @@ def _add(parser: Parser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from dpmodels.sessions.shares import whole_of
     from dpmodels.shell.study import read_study
     from dpmodels.shell.study_run import finished_releases, in_order, price_releases
 
@@ -48,25 +49,20 @@ def _run(options: argparse.Namespace) -> int:
     todo = in_order(study, finished_releases(study, session, ())[1])
     priced = price_releases(session, todo, n_rows)
     tell(priced.summary())
-    report = priced if n_rows is None else _simulated_plan(study, session, n_rows, options.shape)
-    if report is not priced:
+    report: PlanResult | AnalysisPlan = priced
+    if n_rows is not None:
+        names = ("adjacency", "person", "rows", "subset")
+        report = dp.plan(
+            {release.name: release.call for release in study.releases},
+            codebook=session.codebook,
+            n=n_rows,
+            shape=options.shape,
+            budget=whole_of(session.ledger),
+            **{name: study.settings[name] for name in names if name in study.settings},
+        )
         tell(report.summary())
     write_outputs(options, report.summary(), report)
     return 0 if priced.fits else 1
-
-
-def _simulated_plan(study: Study, session: dp.session, n_rows: int, shape: str) -> AnalysisPlan:
-    from dpmodels.sessions.shares import whole_of
-
-    setting_names = ("adjacency", "person", "rows", "subset")
-    return dp.plan(
-        {release.name: release.call for release in study.releases},
-        codebook=session.codebook,
-        n=n_rows,
-        shape=shape,
-        budget=whole_of(session.ledger),
-        **{name: study.settings[name] for name in setting_names if name in study.settings},
-    )
 
 
 PLAN: Final = Command("Price a study and simulate its errors; nothing is spent", _add, _run)

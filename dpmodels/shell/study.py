@@ -225,19 +225,15 @@ def _table(plain: Mapping[str, object], verbs: Mapping[str, Callable[..., object
         if not of:
             raise ArgumentError("of: names no release; write one, or leave it out for all")
         for release in of:
-            _require_column(release, verbs[release])
+            kinds = members(evaluated_signature(verbs[release]).return_annotation)
+            if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
+                raise ArgumentError(
+                    f"of: the result of release {release!r} has no column in a table. Write "
+                    f"of = [...] with names of {ACCEPTED}"
+                )
         looks = signature(look_of)
         look_of(**{word: kwargs.get(word, signature(dp.etable)[word].default) for word in looks})
     return Table(name, of, kwargs)
-
-
-def _require_column(name: str, verb: Callable[..., object]) -> None:
-    kinds = members(evaluated_signature(verb).return_annotation)
-    if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
-        raise ArgumentError(
-            f"of: the result of release {name!r} has no column in a table. Write of = [...] with "
-            f"names of {ACCEPTED}"
-        )
 
 
 @contextmanager

@@ -35,7 +35,6 @@ from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Summary
 from dpmodels.report.html import as_html, document, escaped, picture
 from dpmodels.report.notes import separated, shortened
-from dpmodels.sessions.call import Call
 from dpmodels.shell.outputs import content, tell
 from dpmodels.shell.study import Study, StudyRelease, canonical_json, read_study
 
@@ -94,7 +93,11 @@ def write_study(study: Study, fits: Mapping[str, Result], session: dp.session) -
     register = dp.ledger_report(session.ledger).as_html()
     notes = "".join(f"<li>{escaped(note)}</li>" for note in common)
     parts += [Part("notes", "", f'<ul class="notes">{notes}</ul>')] * bool(common)
-    parts += [Part("guarantee", "", _guarantee(session)), Part("ledger", "", register)]
+    ledger = session.ledger
+    sentences = [*guaranteed(ledger.guarantee), neighbours(ledger.adjacency)]
+    sentences += convergence_notes(ledger.register()["mechanism"])
+    guarantee = "".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
+    parts += [Part("guarantee", "", f"<ul>{guarantee}</ul>"), Part("ledger", "", register)]
     parts += [Part("disclosure", "", "", (), _DISCLOSURE)]
     html = page(study.title, _facts(study, session), parts)
     return [*paths, *_write(study.out, {_INDEX: html.encode()})]
@@ -127,16 +130,6 @@ def _facts(study: Study, session: dp.session) -> dict[str, str]:
         "Guarantee": session.ledger.guarantee.describe(),
         "Spent": session.ledger.describe(),
     }
-
-
-def _guarantee(session: dp.session) -> str:
-    ledger = session.ledger
-    sentences = (
-        *guaranteed(ledger.guarantee),
-        neighbours(ledger.adjacency),
-        *convergence_notes(ledger.register()["mechanism"]),
-    )
-    return f"<ul>{''.join(f'<li>{escaped(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
 # A study's results on one page, and links to its files.
@@ -298,31 +291,38 @@ def run_study(path: str, again: Collection[str], *, quiet: bool = False) -> int:
         meant = did_you_mean(unknown[0], names)
         raise ArgumentError(f"--again {unknown[0]}{meant}: expected one of {', '.join(names)}")
     study.preview_session()
-    _require_folder(study)
+    try:
+        study.out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FrameError(
+            f"out = {str(study.out)!r} cannot be created ({type(error).__name__}): create its "
+            "parent folder, or write another one"
+        ) from None
     with exclusive_folder(study.out):
-        return _execute(study, again, quiet=quiet)
-
-
-def _execute(study: Study, again: Collection[str], *, quiet: bool) -> int:
-    preview = study.preview_session()
-    charged = len(preview.ledger.entries)
-    record, fits = finished_releases(study, preview, again)
-    record = _require_files(study, record)
-    todo = in_order(study, fits)
-    if todo:
-        priced = price_releases(preview, todo, study.settings.get("n", preview.n_rows))
-        if not quiet:
-            tell(priced.summary())
-        require_fits(priced, todo)
-    for name in fits:
-        tell(f"{name}: already released, not repeated")
-    session = study.session(study.ledger)
-    _require_uncharged(session, charged)
-    fits |= _ask_releases(study, session, todo, record.write(), charged)
-    ordered = {release.name: fits[release.name] for release in study.releases}
-    files = write_study(study, ordered, session)
-    tell(f"{files[-1]}: all tables and pictures; {len(files) - 1:,} more files beside it")
-    return 0
+        preview = study.preview_session()
+        charged = len(preview.ledger.entries)
+        record, fits = finished_releases(study, preview, again)
+        record = _require_files(study, record)
+        todo = in_order(study, fits)
+        if todo:
+            priced = price_releases(preview, todo, study.settings.get("n", preview.n_rows))
+            if not quiet:
+                tell(priced.summary())
+            calls = zip(todo, priced.calls, strict=True)
+            if lacking := [release.name for release, call in calls if not call.fits]:
+                raise BudgetError(
+                    f"the budget does not pay for {', '.join(lacking)}: lower the budgets of "
+                    "releases, or leave some out; nothing was read or charged"
+                )
+        for name in fits:
+            tell(f"{name}: already released, not repeated")
+        session = study.session(study.ledger)
+        _require_uncharged(session, charged)
+        fits |= _ask_releases(study, session, todo, record.write(), charged)
+        ordered = {release.name: fits[release.name] for release in study.releases}
+        files = write_study(study, ordered, session)
+        tell(f"{files[-1]}: all tables and pictures; {len(files) - 1:,} more files beside it")
+        return 0
 
 
 def in_order(study: Study, fits: Mapping[str, object]) -> list[StudyRelease]:
@@ -346,40 +346,12 @@ def price_releases(
         return session.plan(calls, n=n)
     except DPModelsError:
         for index, release in enumerate(todo):
-            _require_price(session, calls[: index + 1], release.name)
+            try:
+                session.plan(calls[: index + 1])
+            except DPModelsError as error:
+                error.args = (f"release {release.name!r}: {error}",)
+                raise
         raise
-
-
-def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
-    try:
-        session.plan(calls)
-    except DPModelsError as error:
-        error.args = (f"release {name!r}: {error}",)
-        raise
-
-
-def require_fits(priced: PlanResult, todo: Sequence[StudyRelease]) -> None:
-    """Refuse a study that its budget does not pay for."""
-    lacking = [
-        release.name
-        for release, priced_call in zip(todo, priced.calls, strict=True)
-        if not priced_call.fits
-    ]
-    if lacking:
-        raise BudgetError(
-            f"the budget does not pay for {', '.join(lacking)}: lower the budgets of releases, or "
-            "leave some out; nothing was read or charged"
-        )
-
-
-def _require_folder(study: Study) -> None:
-    try:
-        study.out.mkdir(exist_ok=True)
-    except OSError as error:
-        raise FrameError(
-            f"out = {str(study.out)!r} cannot be created ({type(error).__name__}): create its "
-            "parent folder, or write another one"
-        ) from None
 
 
 def _require_files(study: Study, record: Record) -> Record:
@@ -441,17 +413,13 @@ def exclusive_folder(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         if fcntl is not None:
             with suppress(OSError):  # A file system without locks
-                _lock(folder, stack)
+                descriptor = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, descriptor)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise LedgerError(
+                        f"another process runs a study in {str(folder)!r}: run this one when it "
+                        "has ended; nothing was charged"
+                    ) from None
         yield
-
-
-def _lock(folder: Path, stack: ExitStack) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    stack.callback(os.close, descriptor)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LedgerError(
-            f"another process runs a study in {str(folder)!r}: run this one when it has ended; "
-            "nothing was charged"
-        ) from None

@@ -89,7 +89,15 @@ def _add(name: str, parser: Parser) -> None:
     devices = [word for word in model_parameters if word.name == DEVICE]
     left = add_options(model, [word for word in model_parameters if word.name != DEVICE], docs)
     if devices:
-        add_devices(model)
+        model.add_argument(
+            f"--{DEVICE}",
+            dest=dest(DEVICE),
+            nargs="+",
+            action=_Devices,
+            required=True,
+            metavar=_FORM,
+            help=f"answers and privacy loss of each randomised question, such as {EXAMPLE}",
+        )
     finds = hasattr(evaluated_signature(verb).return_annotation, "codebook")
     outputs.add_outputs(
         parser, "report", (*outputs.TABLES, *outputs.DATA, *(outputs.FOUND if finds else ()))
@@ -138,19 +146,6 @@ class _Devices(argparse.Action):
         self, parser: object, namespace: argparse.Namespace, texts: Any, option: object = None
     ) -> None:
         setattr(namespace, self.dest, dict(map(_device, texts)))
-
-
-def add_devices(group: argparse._ActionsContainer) -> None:
-    """Add the option of devices, one for each randomised question."""
-    group.add_argument(
-        f"--{DEVICE}",
-        dest=dest(DEVICE),
-        nargs="+",
-        action=_Devices,
-        required=True,
-        metavar=_FORM,
-        help=f"answers and privacy loss of each randomised question, such as {EXAMPLE}",
-    )
 
 
 def _device(text: str) -> tuple[str, object]:
@@ -237,7 +232,8 @@ def _add_function(name: str, parser: Parser) -> None:
 def _run_function(name: str, options: argparse.Namespace) -> int:
     spec, files = _FUNCTIONS[name], getattr(options, "files", [])
     outputs.require_outputs(options, *files)
-    first = {"files": [_items(files)], "": []}.get(spec.first, [getattr(options, spec.first, None)])
+    items = [dp.load(file) if file.endswith(_SAVED) else dp.Ledger.open(file) for file in files]
+    first = {"files": [items], "": []}.get(spec.first, [getattr(options, spec.first, None)])
     result = _function_of(name)(*first, **table_arguments(options), **function_arguments(options))
     if spec.formats == _PAGES:
         outputs.write_outputs(options, result)
@@ -246,10 +242,6 @@ def _run_function(name: str, options: argparse.Namespace) -> int:
         outputs.tell(result.summary())
         outputs.write_outputs(options, result.summary(), result)
     return 0
-
-
-def _items(files: list[str]) -> list[object]:
-    return [dp.load(file) if file.endswith(_SAVED) else dp.Ledger.open(file) for file in files]
 
 
 def _function_of(name: str) -> Callable[..., Any]:

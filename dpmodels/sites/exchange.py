@@ -46,7 +46,7 @@ from dpmodels.noise.discrete import Part
 from dpmodels.privacy.events import GaussianEvent
 from dpmodels.released import AnyRelease
 from dpmodels.request import canonical, difference
-from dpmodels.sites.joint_rounds import fineness, released
+from dpmodels.sites.joint_rounds import fineness
 from dpmodels.sites.key_file import Participant, pair_key
 from dpmodels.sites.message import (
     EVERYBODY,
@@ -70,7 +70,6 @@ from dpmodels.sites.message import (
     values_of,
 )
 from dpmodels.sites.packing import draw
-from dpmodels.sites.protocol import Names
 from dpmodels.sites.quorum import Quorum
 from dpmodels.sites.secure_sum import SecureSum
 from dpmodels.sites.summing import WORDS, MaskedSum, Words, add, from_words, negative, to_words
@@ -160,32 +159,25 @@ class Exchange(NoiseOfSites):
         names = tuple(sorted(self.terms["keys"]))
         self._statistic = statistic
         if not (isinstance(protocol, SecureSum) and protocol.in_rounds(strategy)):
-            return self._in_one_round(protocol, strategy, names, plan)
+
+            def part(participant: Participant, session: bytes) -> Words:
+                return protocol.part(strategy, statistic, plan, participant, session, source())
+
+            _, (words, size) = protocol.shape(plan)
+            answer = self.ask(Question(statistic.fingerprint.digest, part, (words, size)))
+            total = values_of(answer, "words", (words, size))
+            present = tuple(answer.terms.get(PRESENT, names))
+            parts = [total, *(np.zeros_like(total) for _ in present[1:])]
+            rows = [answer.rows or 0, *(0 for _ in present[1:])]
+            if isinstance(protocol, SecureSum):
+                absent = len(names) - len(present)
+                return protocol.whole(strategy, parts, present, rows, plan, absent)
+            return protocol.whole(strategy, parts, names, rows, plan)
         self._rounds = _Rounds(protocol, len(names), plan.events, statistic.fingerprint.digest)
-        statistics = [statistic]
         if plan.facts.adjacency.n_public and (n_absent := self._rows_of_others()):
-            statistics.append(strategy.measure(self._absent(n_absent), plan))
-        release = released(strategy, statistics, plan, self)
+            statistic = statistic + strategy.measure(self._absent(n_absent), plan)
+        release = strategy.release(statistic, plan, self)
         return protocol.joined(release, names, self.numbers, self._number, self._missed)
-
-    def _in_one_round(
-        self, protocol: MaskedSum, strategy: AnyStrategy, names: Names, plan: PlanOfStrategy
-    ) -> AnyRelease:
-        statistic = self._statistic
-
-        def part(participant: Participant, session: bytes) -> Words:
-            return protocol.part(strategy, statistic, plan, participant, session, source())
-
-        _, (words, size) = protocol.shape(plan)
-        answer = self.ask(Question(statistic.fingerprint.digest, part, (words, size)))
-        total = values_of(answer, "words", (words, size))
-        present = tuple(answer.terms.get(PRESENT, names))
-        parts = [total, *(np.zeros_like(total) for _ in present[1:])]
-        rows = [answer.rows or 0, *(0 for _ in present[1:])]
-        if isinstance(protocol, SecureSum):
-            absent = len(names) - len(present)
-            return protocol.whole(strategy, parts, present, rows, plan, absent)
-        return protocol.whole(strategy, parts, names, rows, plan)
 
     def answer(self, parts: Sequence[Part]) -> list[Exact]:
         """Return the public answer of one round."""
@@ -249,23 +241,17 @@ class _Rounds(NamedTuple):
         size = sum(exact.size for exact, _ in parts)
 
         def part(participant: Participant, session: bytes) -> Words:
-            return self._sent(parts, finer, participant, session)
+            shares = [np.full(exact.size, scale * finer) for exact, scale in parts]
+            noise = draw(np.concatenate(shares) / math.sqrt(self.sites), source())
+            exact = np.concatenate([one.ravel().astype(object) * finer for one, _ in parts])
+            sent = to_words(exact + noise.astype(object), WORDS)
+            for mask in self.protocol.masks(
+                participant.place, participant.private, participant.public, session, sent.shape
+            ):
+                add(sent, mask)
+            return sent
 
         return Question(digest([self.basis, sizes, finer]), part, (WORDS, size)), finer
-
-    def _sent(
-        self, parts: Sequence[Part], finer: int, participant: Participant, session: bytes
-    ) -> Words:
-        """Add this site's noise and masks to its integers."""
-        shares = [np.full(exact.size, scale * finer) for exact, scale in parts]
-        noise = draw(np.concatenate(shares) / math.sqrt(self.sites), source())
-        exact = np.concatenate([one.ravel().astype(object) * finer for one, _ in parts])
-        sent = to_words(exact + noise.astype(object), WORDS)
-        for mask in self.protocol.masks(
-            participant.place, participant.private, participant.public, session, sent.shape
-        ):
-            add(sent, mask)
-        return sent
 
 
 class SiteRounds(Exchange):

@@ -25,8 +25,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
-from operator import add
 
 import numpy as np
 
@@ -40,7 +38,7 @@ from dpmodels.mechanisms.covariance.adaptive import Shells
 from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.lumped import Lumped
 from dpmodels.mechanisms.margins import Graph, Residual
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
+from dpmodels.mechanisms.protocol import PlanOfStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, Moments, NoisyGradients, Scores
 from dpmodels.mechanisms.regression.rate_scores import RateScores
 from dpmodels.mechanisms.robust_covariance import RobustCovariance
@@ -51,9 +49,7 @@ from dpmodels.noise import Entropy, NoiseOfSites, discrete_gaussian
 from dpmodels.noise.discrete import Part
 from dpmodels.privacy import ZCDP, Guarantee, gaussian_multiplier
 from dpmodels.privacy.events import GaussianEvent, all_gaussian
-from dpmodels.released import AnyRelease
 from dpmodels.sites.protocol import POOLED
-from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact
 
 # Each of whose rounds is a sum of integers over disjoint rows, with Gaussian noise.
@@ -171,13 +167,3 @@ def fineness(parts: Sequence[Part], sites: int, honest: int, events: Events) -> 
     uneven = multiplier * math.sqrt((honest**2 // 4) * float((sizes / scales**2).sum()) / SLACK)
     coarse = SMALLEST_SCALE * math.sqrt(honest) / float(scales.min())
     return 1 << max(0, math.ceil(math.log2(max(uneven, coarse, 1.0))))
-
-
-def released(
-    strategy: AnyStrategy,
-    statistics: Sequence[Statistic],
-    plan: PlanOfStrategy,
-    noise: NoiseOfSites,
-) -> AnyRelease:
-    """Run a mechanism on the rows of all sites, with the noise of all sites in every round."""
-    return strategy.release(reduce(add, statistics), plan, noise)

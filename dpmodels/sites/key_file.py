@@ -133,7 +133,16 @@ def read_participant(
     private = X25519PrivateKey.from_private_bytes(bytes.fromhex(fields["private"]))
     public_keys = {site: public_bytes(private)}
     for card in cards:
-        card_site, public = _read_card(card)
+        plain = _read(card, CARD)
+        try:
+            fields = conform({"format": str, "site": str, "public": _digits}, plain, "")
+            if not fields["site"]:
+                raise FrameError("no name")
+        except FrameError as error:
+            raise FrameError(
+                f"{str(card)!r} lacks a part of a card ({error}); ask for it again"
+            ) from None
+        card_site, public = fields["site"], bytes.fromhex(fields["public"])
         if public_keys.setdefault(card_site, public) != public:
             raise FrameError(
                 f"{str(card)!r} is of site {card_site!r}, for which another key was given"
@@ -188,19 +197,6 @@ def read_used(key: str | PathLike[str]) -> Used | None:
 def _write_key(place: Path, site: str, private: str | None) -> None:
     fields = {"format": KEY, "site": site} | ({} if private is None else {"private": private})
     write_whole(place, json.dumps(fields).encode(), overwrite=private is None, private=True)
-
-
-def _read_card(path: str | PathLike[str]) -> tuple[str, bytes]:
-    plain = _read(path, CARD)
-    try:
-        fields = conform({"format": str, "site": str, "public": _digits}, plain, "")
-        if not fields["site"]:
-            raise FrameError("no name")
-    except FrameError as error:
-        raise FrameError(
-            f"{str(path)!r} lacks a part of a card ({error}); ask for it again"
-        ) from None
-    return fields["site"], bytes.fromhex(fields["public"])
 
 
 def _digits(plain: object) -> str:
@@ -305,7 +301,11 @@ def split_secret(secret: bytes, shares: int, needed: int) -> tuple[KeyShare, ...
             f"to that of the shares, of a secret of {SECRET_BYTES} bytes"
         )
     polynomial = [int.from_bytes(secret)] + [secrets.randbelow(PRIME) for _ in range(needed - 1)]
-    return tuple(KeyShare(at, _value(polynomial, at)) for at in range(1, shares + 1))
+    values = (
+        sum(factor * at**power for power, factor in enumerate(polynomial)) % PRIME
+        for at in range(1, shares + 1)
+    )
+    return tuple(map(KeyShare, range(1, shares + 1), values))
 
 
 def join_secret(parts: Sequence[KeyShare], needed: int) -> bytes:
@@ -327,10 +327,3 @@ def join_secret(parts: Sequence[KeyShare], needed: int) -> bytes:
     if secret >= 2 ** (8 * SECRET_BYTES):
         raise ArgumentError("the shares are not of one secret")
     return secret.to_bytes(SECRET_BYTES)
-
-
-def _value(polynomial: Sequence[int], at: int) -> int:
-    value = 0
-    for coefficient in reversed(polynomial):
-        value = (value * at + coefficient) % PRIME
-    return value

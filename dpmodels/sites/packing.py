@@ -105,7 +105,7 @@ def unpack(
     size = plan.lattice.columns + 1
     matrix: Objects = np.zeros((size, size), dtype=object)
     matrix[line, column] = matrix[column, line] = noisy
-    law = Law(_silent, widening)
+    law = Law(lambda scale, size, entropy: np.zeros(size, dtype=np.int64), widening)
     return hand_over(strategy.info, plan, noised_moments(matrix, plan, source(), law), rows)
 
 
@@ -123,10 +123,6 @@ def _places(plan: Plan) -> tuple[Indices, Indices]:
     line, column = np.triu_indices(plan.lattice.columns + 1)
     is_released = (line > 0) | (column == 0) | ~np.isnan(plan.steps.mean)
     return line[is_released], column[is_released]
-
-
-def _silent(scale: float, size: int, entropy: Entropy) -> Integers:
-    return np.zeros(size, dtype=np.int64)
 
 
 def shared_by(

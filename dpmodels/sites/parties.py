@@ -10,7 +10,7 @@ from dpmodels import errors
 from dpmodels.frames.delimited import RECORDS, csv_mode
 from dpmodels.frames.open import Tables, records_of, with_csv_mode
 from dpmodels.frames.parquet import named_files, require_once
-from dpmodels.frames.sql_table import SqlTable, as_table, is_database
+from dpmodels.frames.sql_table import as_table, is_database
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import source
 from dpmodels.options import current_settings as options_chosen
@@ -95,7 +95,13 @@ class Parties:
             try:
                 require_once(named_files(rows), names_by_file)
                 if is_database(rows):
-                    _require_new(as_table(rows), names_by_file)
+                    table = as_table(rows)
+                    if table in names_by_file:
+                        raise errors.FrameError(
+                            f"{table!r} is given twice, and its rows would count twice: give it "
+                            "once"
+                        )
+                    names_by_file[table] = repr(table)
                 design = binding(rows)
                 bound.append(design if self.exchange is None else self.exchange.bound(design))
                 if len(self.names) > 1:
@@ -167,15 +173,6 @@ class Parties:
             protocol = cast("MaskedSum", self.protocol)
             return self.exchange.release(protocol, strategy, statistic, plan)
         return self.protocol.release(strategy, statistics, self.names, plan, source())
-
-
-def _require_new(table: SqlTable, names: dict[Hashable, str]) -> None:
-    """Refuse a table of a database that has the rows of a site before."""
-    if table in names:
-        raise errors.FrameError(
-            f"{table!r} is given twice, and its rows would count twice: give it once"
-        )
-    names[table] = repr(table)
 
 
 def parties(data: object) -> Parties:

@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -36,7 +38,7 @@ from dpmodels.privacy import Guarantee
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import AnyRelease
 from dpmodels.sites import packing, summing
-from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning, released
+from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning
 from dpmodels.sites.key_file import PairStream, pair_key
 from dpmodels.sites.protocol import Names, Statistics, Trust
 from dpmodels.sites.quorum import least_honest
@@ -123,7 +125,7 @@ class SecureSum(summing.MaskedSum):
             return super().release(strategy, statistics, names, plan, entropy)
         sites = len(names)
         noise = InOneProcess(sites, self.honest(sites), plan.events, entropy)
-        release = released(strategy, statistics, plan, noise)
+        release = strategy.release(reduce(add, statistics), plan, noise)
         return self.joined(release, names, noise.numbers, noise.rounds)
 
     def joined(
@@ -166,7 +168,7 @@ class SecureSum(summing.MaskedSum):
         sites = len(statistics)
         assert all_gaussian(plan.events)
         noise = Coalition(sites, self.honest(sites), plan.events, entropy)
-        released(strategy, statistics, plan, noise)
+        strategy.release(reduce(add, statistics), plan, noise)
         seen = np.array(noise.seen)
         return np.pad(seen, (0, -len(seen) % PADDED))
 

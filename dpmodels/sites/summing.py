@@ -122,24 +122,6 @@ def pair_masks(place: int, partners: Sequence[int], mask: Callable[[int], Words]
     return [mask(partner) if place < partner else negative(mask(partner)) for partner in partners]
 
 
-def sent_by_all(
-    send: Callable[..., Words], statistics: Sequence[Statistic], plan: AnyPlan, entropy: Entropy
-) -> tuple[list[Words], list[int]]:
-    """Run all sites in this process, with fresh keys."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    payloads = [packing.pack(statistic, plan) for statistic in statistics]
-    rows = [payload.rows for payload in payloads]
-    words = words_needed(plan, rows)
-    keys = [X25519PrivateKey.generate() for _ in payloads]
-    public = [public_bytes(key) for key in keys]
-    sent = [
-        send(payload, plan, place, key, public, b"", words, entropy)
-        for place, (payload, key) in enumerate(zip(payloads, keys, strict=True))
-    ]
-    return sent, rows
-
-
 def coalition_view(
     protocol: Any,
     statistics: Sequence[Statistic],
@@ -227,7 +209,18 @@ class MaskedSum(MessageProtocol):
         entropy: Entropy,
     ) -> AnyRelease:
         """Run all sites and the aggregator in this process, with fresh keys."""
-        sent, rows = sent_by_all(self.send, statistics, plan, entropy)
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+        payloads = [packing.pack(statistic, plan) for statistic in statistics]
+        rows = [payload.rows for payload in payloads]
+        words = words_needed(plan, rows)
+        keys = [X25519PrivateKey.generate() for _ in payloads]
+        public = [public_bytes(key) for key in keys]
+        sent = [
+            self.send(payload, plan, place, key, public, b"", words, entropy)
+            for place, (payload, key) in enumerate(zip(payloads, keys, strict=True))
+        ]
+
         return self.whole(strategy, sent, names, rows, plan)
 
     def part(

@@ -278,7 +278,11 @@ def fitted_answers(
     start = np.empty((0, formula.intercept + len(formula.terms.names)))
     lines = [(start, empty, empty, empty.astype(np.intp))]
     for chunk in sample.chunks():
-        block = _coded(formula, chunk.columns)
+        size = len(next(iter(chunk.columns.values())))
+        n_constant = int(formula.intercept)
+        out = np.ones((n_constant + len(formula.terms.names), size))
+        formula.terms.evaluate(chunk.columns, out[n_constant:])
+        block = out.T
         answer = formula.response.blocks[0].factors[0].evaluate(chunk.columns)
         is_complete = (chunk.strata >= 0) & ~np.isnan(block).any(axis=1)
         is_complete &= ~np.isnan(answer) & ~np.isnan(chunk.weights)
@@ -291,12 +295,3 @@ def fitted_answers(
     complete = len(data.answers)
     constant = replace(data, coded=np.ones((complete, 1)))
     return fitted(data), fitted(constant), complete, n_rows - complete
-
-
-def _coded(formula: TwoSided, columns: Columns) -> Floats:
-    """Return the coded rows, shape (rows, columns), with the constant first if there is one."""
-    size = len(next(iter(columns.values())))
-    n_constant = int(formula.intercept)
-    out = np.ones((n_constant + len(formula.terms.names), size))
-    formula.terms.evaluate(columns, out[n_constant:])
-    return out.T

@@ -15,7 +15,7 @@ from postgres_server import to_duckdb, to_postgres, to_sqlite
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FrameError, PrivacyError
 from dpmodels.frames import open_rows, to_codes, to_float
-from dpmodels.frames.engine import kind_of_type
+from dpmodels.frames.engine import double_quoted, kind_of_type
 from dpmodels.frames.protocol import ANY, Holds
 
 psycopg = pytest.importorskip("psycopg")
@@ -82,10 +82,10 @@ def test_counts_names_and_engine(table):
     source = open_rows(table("visits"))
     assert (source.names, source.nrows, source.rereadable) == (("x", "g", "id"), 120, True)
     assert source.engine.dialect in ("duckdb", "sqlite", "postgresql")
-    assert source.engine.quoted('a"b') == '"a""b"'
+    assert double_quoted('a"b') == '"a""b"'
     (batch,) = source.engine.batches(f"SELECT count(*) AS n FROM {source.engine.table}", 10)
     assert batch.column(0).to_pylist() == [120]
-    assert list(source.engine.columns()) == ["x", "g", "id"]
+    assert list(source.engine.types) == ["x", "g", "id"]
 
 
 def test_types_that_hold_nothing_are_refused_before_the_charge(postgres, tmp_path):
