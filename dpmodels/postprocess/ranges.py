@@ -24,7 +24,7 @@ goes on beyond the range as it falls before it, not for all rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -49,8 +49,9 @@ LEAST_FALL, MOST_FALL, TELLING = 1.2, 5.0, 5.0
 # Weight of clipping relative to noise, which intervals account for, for powers 1 and 2, and how
 # many times as long the declared range must be to be replaced. Choices.
 WEIGHTS, SHORTER = (1.3, 3.0), 2.0
-# An end within this distance of the declared one, in lengths of the range, moves there: a choice.
-NEAR = 0.05
+# Choices: an end within this distance of the declared one, in lengths of the range, moves there;
+# the error probability of the test that rows are at a bound far from a range.
+NEAR, AT_BOUND = 0.05, 0.005
 # Significant digits of the range's length to which its ends are rounded.
 DIGITS = 3
 # Smallest fraction of the rows in detected cells: a choice.
@@ -66,10 +67,7 @@ class CellNoise:
     seldom: float = SELDOM
 
     def reach(self, cells: int, tries: int = 1) -> float:
-        """Return the bound that noise in the sum of some cells exceeds with probability `seldom`.
-
-        That is the probability that any of `tries` sums exceeds it.
-        """
+        """Return what noise in any of `tries` sums of cells exceeds with probability `seldom`."""
         return self.sd * _reach(self.law, cells, self.seldom / tries)
 
     def loss(self, noise: Floats) -> Floats:
@@ -131,7 +129,7 @@ def found_range(
     power 1 or 2.
 
     None if rows are detected only in the cell at the anchor, which has no scale, if more rows are
-    beyond than noise explains, or if the declared range is hardly longer.
+    beyond or at a bound than noise explains, or if the declared range is hardly longer.
     """
     detected = cells_with_rows(counts, noise)
     rows = np.where(detected, np.maximum(counts, 0.0), 0.0)
@@ -156,9 +154,9 @@ def found_range(
     high = float(ends[-1]) if ends[-1] - high < tolerance else high
     beyond = (ends[1:] <= low) | (ends[:-1] >= high)
     has_rows_beyond = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
-    if (high - low) * SHORTER > full_length or has_rows_beyond:
-        return None
-    return FoundRange(low, high)
+    clip = FoundRange(low, high)
+    has_rows_beyond |= rows_at_bounds(ends, counts, noise, clip)
+    return None if has_rows_beyond or (high - low) * SHORTER > full_length else clip
 
 
 def cells_with_rows(counts: Floats, noise: CellNoise) -> Flags:
@@ -176,6 +174,13 @@ def cells_with_rows(counts: Floats, noise: CellNoise) -> Flags:
             remaining[start : start + length] = 0.0
             detected[start : start + length] = True
     return detected
+
+
+def rows_at_bounds(edges: Floats, counts: Floats, noise: CellNoise, clip: FoundRange) -> bool:
+    """Detect rows at a declared bound far from a range, by a test that errs more often."""
+    distances = np.array([clip.lower - edges[0], edges[-1] - clip.upper])
+    has_rows = counts[[0, -1]] > replace(noise, seldom=AT_BOUND).reach(1)
+    return bool((has_rows & (distances > SHORTER * (clip.upper - clip.lower))).any())
 
 
 def _reached(

@@ -29,6 +29,8 @@ NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.1, 3.75, 2.5
 GRAM_VARIANCE, SQUARED_STEP = (0.003, 0.2), (0.05, 1.0)
 # Choices: the variance of a diagonal entry of X'X/n about their mean, and the least mean.
 DIAGONAL, LEAST_MEAN = 0.3, 0.3
+# A choice: entries farther from their mean than so many sds of their noise show a larger variance.
+SURE = 2.0
 # Choices: a variance of z is not taken for less, nor for less than so many noise sds of an entry.
 LEAST_VARIANCE, LEAST_IN_NOISE, LARGEST_FLOOR = 0.02, 6.0, 0.35
 # Of the response's variance: no residual's is taken for less after one step.
@@ -65,13 +67,30 @@ MOST_SQUARE = 2.0
 LENGTHS: Floats = 0.25 * 2.0 ** (np.arange(25) / 4)
 RESIDUALS: Floats = 0.5 * 2.0 ** (np.arange(29) / 4)
 SHORTEST_TERMS, SHORTEST_RESIDUALS = 0.8, 1.4
+# Choices: a variance that axes lack is taken to be of rows at so many of its roots, towards which
+# an axis keeps a variance of so many sds of its noise.
+FAR_ROWS, LEAST_KEPT = 5.0, 25.0
 # A choice: the least variance of a shortened axis.
 THINNEST = 1e-3
+# A choice: the largest noise sd of a mean square of 1 for which rows are kept longer than LONGEST.
+MOST_NOISE = 0.25
 # A choice: a distance that so many rows are within is taken for a standard deviation.
 MOST_ROWS = 0.75
 
 # Columns of factors, and what they are at each level.
 Levels = list[tuple[slice, Floats]]
+
+
+class FarRows(NamedTuple):
+    """What is known of rows far from the others, in scaled units.
+
+    `variances`, shape (terms,), are those that numbers have at least in their whole ranges.
+    `noise` is the sd of that in a mean square of rows which are kept up to :data:`LONGEST`.
+    """
+
+    levels: Levels
+    variances: Floats
+    noise: float
 
 
 @dataclass(frozen=True)
@@ -223,7 +242,9 @@ def chosen_limits(
     bent = ((1 - weights) * terms.radii**3) @ long * bend
     odd = signed.excess @ far * _alike(residuals, rows)
     shift = np.hypot(bent[:, None], odd)
+    squares_sd = math.sqrt(8) * multiplier * parameters * radius**2 / rows
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
+    allowed &= (radius <= LONGEST) | (squares_sd <= MOST_NOISE)
     caution = CAUTION / (1 + NOISY * terms.sd / rows)
     slopes = shift**2 + (skew[:, 1:] ** 2).sum(axis=1) / parameters
     error = noise**2 + caution**2 * slopes + skew[:, 0] ** 2 / parameters
@@ -391,16 +412,23 @@ def explained_variance(now: ScoreCoordinates, covariance: Floats) -> float:
     return float(slopes @ covariance[:-1, :-1] @ slopes)
 
 
-def within_reach(now: ScoreCoordinates, levels: Levels, radius: float) -> ScoreCoordinates:
-    """Shorten axes towards rare levels, so that their rows are kept whole up to a radius.
+def within_reach(now: ScoreCoordinates, rows: FarRows, radius: float) -> ScoreCoordinates:
+    """Shorten axes towards rare levels and far rows, so that these are kept whole up to a radius.
 
     A level whose rows would be cut to a length has the noise of a level at that length, times what
-    it was longer.
+    it was longer. What the axes lack of the variance of a number is taken to be of few rows, whose
+    other columns depend on it as those of all rows do.
     """
     longest = REACH * min(radius, LONGEST * math.sqrt(now.parameters))
     shorten = np.eye(len(now.spread))
-    for columns, points in levels:
-        away = now.whitening[:, columns] @ (points - now.centre[columns]).T
+    along = np.linalg.inv(now.whitening).T * now.spread[:, None]
+    variances = np.square(along).sum(axis=0)
+    sds = FAR_ROWS * np.sqrt(np.maximum(rows.variances - variances, 0.0))
+    numbers = now.spread[:, None] * along * (sds / variances)
+    lengths = np.linalg.norm(numbers, axis=0) * min(math.sqrt(LEAST_KEPT * rows.noise), 1.0)
+    numbers *= np.minimum(longest / np.maximum(lengths, longest), 1.0)
+    levels = (now.whitening[:, at] @ (points - now.centre[at]).T for at, points in rows.levels)
+    for away in (*levels, numbers):
         for far in away.T:
             far = shorten @ far
             length = float(np.linalg.norm(far))
@@ -485,7 +513,10 @@ def shrunk_gram(gram: Floats, noise: Floats, spread: Floats) -> tuple[Floats, Fl
     diagonal_keep = DIAGONAL / (DIAGONAL + np.diagonal(noise))
     middle = float(np.average(np.diagonal(gram), weights=diagonal_keep))
     middle = min(max(middle, LEAST_MEAN), 1.0)
-    diagonal = middle + (np.diagonal(gram) - middle) * diagonal_keep
+    deviation = np.diagonal(gram) - middle
+    prior = np.maximum(deviation**2 - SURE**2 * np.diagonal(noise), DIAGONAL)
+    diagonal_keep = prior / (prior + np.diagonal(noise))
+    diagonal = middle + deviation * diagonal_keep
     spread = np.maximum(diagonal, LEAST_VARIANCE)
     unit = np.outer(spread, spread)
     upper = np.triu_indices(size, 1)

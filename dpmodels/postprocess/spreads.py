@@ -23,9 +23,11 @@ import numpy as np
 
 from dpmodels.postprocess.ranges import (
     CellNoise,
+    FoundRange,
     anchor_of,
     cells_with_rows,
     range_cells,
+    rows_at_bounds,
     weighted_quantile,
 )
 from dpmodels.typing import Flags, Floats
@@ -139,8 +141,8 @@ def bounds_beside_anchor(
     """Return a range of the anchor and of rows beside it that are detected together only.
 
     None where the anchor has less than half of the rows, where some other cell has rows by itself,
-    which then have a scale, where noise hides all rows beside the anchor, or where the declared
-    range is hardly longer.
+    which then have a scale, where noise hides all rows beside the anchor, where there are rows at
+    a bound far away, or where the declared range is hardly longer.
     """
     anchor = anchor_of(column.lower, column.upper)
     beside = np.where(_at(anchor, cells), 0.0, cells.counts)
@@ -153,7 +155,9 @@ def bounds_beside_anchor(
         return None
     low, high = fitted.reach(TAIL, EVEN)
     low, high = rounded_range(min(low, anchor), max(high, anchor), column)
-    return (low, high) if (high - low) * SHORTER <= column.upper - column.lower else None
+    is_shorter = (high - low) * SHORTER <= column.upper - column.lower
+    is_left = rows_at_bounds(cells.ends, beside, cells.noise, FoundRange(low, high))
+    return (low, high) if is_shorter and not is_left else None
 
 
 def most_at_anchor(cells: CellCounts, rows: float, column: Column) -> bool:

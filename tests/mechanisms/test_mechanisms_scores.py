@@ -23,6 +23,7 @@ from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.postprocess.score_rounds import (
     LENGTHS,
     RESIDUALS,
+    FarRows,
     SignedCells,
     chosen_limits,
     first_coordinates,
@@ -417,7 +418,7 @@ def test_axes_towards_rare_levels_are_shortened_and_no_others():
     covariance[2, 2] = covariance[3, 3] = 1.0
     coordinates = first_coordinates(np.append(shares[1:], [0, 0]), covariance)
     levels = [(slice(0, 2), np.array([[0, 0], [1, 0], [0, 1.0]]))]
-    nearer = within_reach(coordinates, levels, 2.5)
+    nearer = within_reach(coordinates, FarRows(levels, np.zeros(3), 0.0), 2.5)
 
     def lengths(now):
         return np.linalg.norm(now.whitening[:, :2] @ (levels[0][1] - now.centre[:2]).T, axis=0)

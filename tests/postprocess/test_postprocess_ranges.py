@@ -90,6 +90,22 @@ def test_what_is_declared_stays_where_no_range_is_told(rows):
     assert found_range(ends, exact + steps, NOISE, PRICE, 1) is None
 
 
+@pytest.mark.parametrize("lower", [0.0, -1000.0])
+def test_rows_at_a_bound_far_away_keep_the_declared_range(lower):
+    """Fewer than other cells need, as a mean rests on them; one of 200 samples without any has it.
+
+    Rows at a bound that is near are within a range or cost it little.
+    """
+    ends = range_cells(lower, 1e5)
+    exact = np.bincount(np.searchsorted(ends[1:-1], np.linspace(100, 900, ROWS)))
+    exact = np.append(exact, np.zeros(len(ends) - 1 - len(exact)))
+    at_bound = NOISE.sd / math.sqrt(2) * -math.log(2 * 0.005)
+    for place, n_rows, is_found in ((-1, 0.9, True), (-1, 1.1, False), (0, 1.1, True)):
+        counts = exact.copy()
+        counts[place] += n_rows * at_bound
+        assert (found_range(ends, counts, NOISE, PRICE, 1) is not None) == is_found
+
+
 def test_a_huge_budget_holds_every_row():
     ends = range_cells(0.0, 1e6)
     rows = stats.lognorm(1.0).rvs(1000, random_state=4)

@@ -187,7 +187,8 @@ class Rounds:
         Independent discrete Laplace noise, under zCDP discrete Gaussian noise. With many rows 15 %
         of the budget is for the numbers of rows by cell; the noise of the mean falls with the
         range, and what it cuts off is weighed against that by the fall of the released numbers of
-        rows (:func:`dpmodels.postprocess.ranges.found_range`). With fewer rows 4.8 % is for the
+        rows (:func:`dpmodels.postprocess.ranges.found_range`); rows that are likely at a bound far
+        away keep the declared range. With fewer rows 4.8 % is for the
         look: less than two thirds of the rows within a ninth of the range, about zero or the bound
         nearest to it, and the declared range stays. Otherwise up to 25 %, the more the fewer rows
         there are, is for numbers of rows by cell, and 10 to 50 %, the more the fewer rows are not

@@ -29,7 +29,7 @@ Source
     This package. Weights for long terms are those of Mallows; see Krasker and Welsch (1982),
     "Efficient bounded-influence regression estimation", JASA 77. Noise in X'X is multiplied by the
     coefficients that are left, which are near 0 about a released line: the noise in a coefficient
-    is then that of the score. Axes towards rare levels are shortened, so that their rows are whole.
+    is then that of the score. Axes towards rare levels and far rows are shortened to keep them.
 """
 
 from __future__ import annotations
@@ -99,6 +99,8 @@ NARROWED = 3.0
 RESOLVED = 3.0
 # A choice: rounds may read some of the rows where all variances are so many sds of their noise.
 WELL_RESOLVED = 10.0
+# A choice: a variance in a whole range is at least what it is less so many sds of its noise.
+CERTAIN = 3.0
 # A choice: the noise of a variance counts for so many of its sds where the variance is smaller.
 LEAST_SPREAD = 1.5
 
@@ -152,14 +154,17 @@ class Scores(OfPasses):
         """Read and add noise, round by round."""
         passes = measured_as(Passes, statistic, "moments")
         columns, chosen = _located(passes, plan, entropy, _fewest(passes, plan))
-        mean, covariance, weight, rows, response, _, fraction = columns
+        mean, covariance, weight, rows, response, _, fraction, variances = columns
         # Rows of a mean weight of 1, as the coordinates and radii are for.
         gain = math.sqrt(rows / weight)
         units = _units(passes, plan) * gain
-        levels = factor_levels(passes.blocks[:-1], passes.scaling)
         radius, cut = score_rounds.radii(plan.facts.columns, plan.scales["whole"], rows)
+        square = score_rounds.LONGEST**2 * plan.facts.columns
+        noise = math.sqrt(2) * plan.scales["final"] * square / rows
+        levels = factor_levels(passes.blocks[:-1], passes.scaling)
+        far_rows = score_rounds.FarRows(levels, variances, noise)
         coordinates = score_rounds.within_reach(
-            score_rounds.first_coordinates(mean, covariance), levels, radius
+            score_rounds.first_coordinates(mean, covariance), far_rows, radius
         )
         for name, learn in (
             ("rough", score_rounds.rough_coordinates),
@@ -168,7 +173,7 @@ class Scores(OfPasses):
             transform = coordinates.transform(radius, cut) * units
             noisy, _ = _moments(chosen, transform, radius, name, plan, entropy)
             coordinates = learn(coordinates, _means(noisy, rows * fraction, radius, cut))
-            coordinates = score_rounds.within_reach(coordinates, levels, radius)
+            coordinates = score_rounds.within_reach(coordinates, far_rows, radius)
         transform = coordinates.transform(radius, cut) * units
         uneven = _unevenness(chosen, transform, plan, entropy)
         left = response - score_rounds.explained_variance(coordinates, covariance)
@@ -314,7 +319,8 @@ class ColumnLocations(NamedTuple):
 
     `weight` is that of all rows and `rows` their number: the same without weights. `response` is
     the variance of the response within its bounds, nan where noise hides it, `noise` that of the
-    variances, and `fraction` that of the rows which the second sums are of.
+    variances, and `fraction` that of the rows which the second sums are of. `variances` are those
+    of terms that are numbers in their whole ranges, less some of their noise.
     """
 
     mean: Floats
@@ -324,6 +330,7 @@ class ColumnLocations(NamedTuple):
     response: float
     noise: Floats
     fraction: float
+    variances: Floats
 
 
 class PowerLocations(NamedTuple):
@@ -371,8 +378,11 @@ def _located(
     response = math.nan if first.hidden[-1] else float(first.variance[-1])
     has_rows = plan.facts.adjacency.n_public and first.n_rows > 0
     fraction = second.n_rows / first.n_rows if has_rows else 1.0
+    # Of rows in a narrower range a variance is not larger.
+    bounds = [part.variance - CERTAIN * part.variance_noise for part in (first, second)]
+    certain = np.where(np.isin(np.arange(len(mean)), at), np.maximum(*bounds), 0.0)
     located = mean, covariance, first.weight, rows, response, second.variance_noise, fraction
-    return ColumnLocations(*located), chosen
+    return ColumnLocations(*located, certain[:-1]), chosen
 
 
 def released_powers(

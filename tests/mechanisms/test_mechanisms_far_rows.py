@@ -1,0 +1,85 @@
+"""Few rows far from all others do not cost a regression the coefficients of other terms."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.postprocess.ellipsoid import Cells
+from dpmodels.postprocess.score_rounds import (
+    LENGTHS,
+    LONGEST,
+    RESIDUALS,
+    FarRows,
+    SignedCells,
+    chosen_limits,
+    first_coordinates,
+    within_reach,
+)
+
+# Of two terms with a correlation of .6, and a response.
+COVARIANCE = np.array([[4.0, 1.2, 0.0], [1.2, 1.0, 0.0], [0.0, 0.0, 1.0]])
+TRACED = first_coordinates(np.zeros(3), COVARIANCE)
+RADIUS = 2.0
+
+
+def shortened(variances, noise=0.0):
+    return within_reach(TRACED, FarRows([], np.array(variances), noise), RADIUS)
+
+
+def test_axes_are_shortened_along_numbers_whose_whole_range_has_more_variance():
+    nearer_axes, row = shortened([40.0, 1.0]), np.array([5 * 6.0, 5 * 6.0 * 0.3])
+    assert np.linalg.norm(TRACED.whitening @ row) == pytest.approx(15.0)
+    assert np.linalg.norm(nearer_axes.whitening @ row) == pytest.approx(0.8 * RADIUS)
+    # What does not go with the first term has the axis that it had.
+    assert np.linalg.norm(nearer_axes.whitening @ [0.0, 0.8]) == pytest.approx(1.0)
+    np.testing.assert_allclose(
+        nearer_axes.whitening @ COVARIANCE[:2, :2] @ nearer_axes.whitening.T,
+        np.diag(nearer_axes.spread**2),
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("variances", [[4.0, 1.0], [-3.0, 0.0], [4.2, 1.01]])
+def test_axes_of_rows_that_are_near_stay(variances):
+    np.testing.assert_allclose(shortened(variances).spread, 1.0, rtol=1e-9)
+
+
+def test_an_axis_keeps_a_variance_that_noise_does_not_hide():
+    variance = 25 * 0.004
+    assert shortened([4000.0, 1.0], 0.004).spread.min() == pytest.approx(np.sqrt(variance))
+    np.testing.assert_allclose(shortened([4000.0, 1.0], 1.0).spread, 1.0, rtol=1e-9)
+
+
+def test_rows_are_kept_no_longer_than_noise_leaves_mean_squares():
+    """Half a percent of the rows are 16 root mean squares long."""
+
+    def radius(multiplier, rows=20_000.0):
+        terms = np.where(LENGTHS == 1.0, 0.995, np.where(LENGTHS == 16.0, 0.005, 0.0)) * rows
+        side = Cells(RESIDUALS, np.full(len(RESIDUALS), rows / 2 / len(RESIDUALS)), 10.0)
+        signed = SignedCells(side, side, 1e3)
+        limits = chosen_limits(Cells(LENGTHS, terms, 10.0), signed, np.zeros(3), rows, multiplier)
+        return limits.radius / 2
+
+    assert radius(0.5) == pytest.approx(16.0)
+    for multiplier in (2.0, 4.0, 8.0):
+        noise = np.sqrt(8) * multiplier * 4 * radius(multiplier) ** 2 / 20_000
+        assert radius(multiplier) < 16
+        assert noise <= 0.25
+    assert radius(1e4) <= LONGEST
+
+
+def test_more_budget_does_not_lose_slopes_beside_a_few_far_rows():
+    """Of zeros, a tail, and half a percent of the rows at the bound."""
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random(20_000) < 0.9, 0.0, 3 * (1 + rng.pareto(1.5, 20_000)))
+    x = np.where(rng.random(20_000) < 0.005, 100.0, np.minimum(x, 100.0))
+    group = rng.choice(["a", "b", "c"], 20_000, p=[0.5, 0.3, 0.2])
+    y = np.clip(0.06 * x + 0.5 * (group == "b") + rng.normal(size=20_000), -8, 25)
+    book = dp.codebook(y=(-8, 25), x=(0, 100), group=["a", "b", "c"])
+    table = pd.DataFrame({"y": y, "x": x, "group": group})
+    for eps in (1.0, 2.0, 3.0, 4.0):
+        with dp.simulation(seed=5):
+            fit = dp.dp_lm("y ~ x + group", table, codebook=book, eps=eps, delta=1e-6)
+        assert fit.release.info.name == "scores"
+        assert fit.identified.all()
