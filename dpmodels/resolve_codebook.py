@@ -206,19 +206,7 @@ def codebook_besides(codebook: object, data: object, sites: object, formula: obj
 def _codebook_source(codebook: object, data: object, sites: object) -> object:
     if codebook is not None:
         return codebook
-    if isinstance(sites, Mapping):
-        tables = [(f"site {name!r}", table) for name, table in sites.items()]
-    else:
-        tables = [("the table", data)]
-    books = [pair for where, table in tables for pair in _books(where, table)]
-    for where, book in books[1:]:
-        first, first_book = books[0]
-        if book != first_book:
-            raise CodebookError(
-                f"{first} and {where} carry codebooks that are not the same ("
-                f"{difference(first_book.to_dict(), book.to_dict())}): give one by codebook="
-            )
-    attached, setting = books[0][1].beside_table() if books else None, current_settings()
+    attached, setting = _attached(data, sites), current_settings()
     if attached is None:
         return setting.codebook
     if setting.codebook is not None:
@@ -250,6 +238,23 @@ def _require_agreement(attached: Codebook, setting: Codebook) -> None:
         f"the codebook attached to the table and that of dp.options do not agree on {what} "
         f"({reason}): write codebook= in the call, or attach the codebook of dp.options"
     )
+
+
+def _attached(data: object, sites: object) -> Codebook | None:
+    """Return the one codebook that tables carry; CodebookError where two are not the same."""
+    if isinstance(sites, Mapping):
+        tables = [(f"site {name!r}", table) for name, table in sites.items()]
+    else:
+        tables = [("the table", data)]
+    books = [pair for where, table in tables for pair in _books(where, table)]
+    for where, book in books[1:]:
+        first, first_book = books[0]
+        if book != first_book:
+            raise CodebookError(
+                f"{first} and {where} carry codebooks that are not the same ("
+                f"{difference(first_book.to_dict(), book.to_dict())}): give one by codebook="
+            )
+    return books[0][1].beside_table() if books else None
 
 
 def _books(where: str, data: object) -> Iterator[tuple[str, Codebook]]:

@@ -142,11 +142,7 @@ def _excess(table: Floats, noise_root: Floats) -> tuple[Floats, Floats, Floats, 
     margins = margins_of(table)
     shares = reduce(np.multiply.outer, [margin / total for margin in margins]).ravel()
     expected = total * shares
-    slope = np.full((table.size, table.size), (1.0 - table.ndim) / total)
-    positions = np.indices(table.shape).reshape(table.ndim, -1)
-    for position, margin in zip(positions, margins, strict=True):
-        slope += (position[:, None] == position[None, :]) / margin[position][:, None]
-    jacobian = np.eye(table.size) - expected[:, None] * slope
+    jacobian = np.eye(table.size) - _slope(table.shape, margins, expected, total)
     sampled = total * (np.diag(shares) - np.outer(shares, shares))
     spread = jacobian @ sampled @ jacobian.T
     return table.ravel() - expected, spread, jacobian @ noise_root, float(expected.min())
@@ -196,6 +192,15 @@ def _pooled(
     pooled, separate = np.sort(order[:n_pooled]), np.sort(order[n_pooled:])
     pooling = np.vstack([identity[separate], identity[pooled].sum(axis=0)])
     return tuple(pooled.tolist()), pooling, (margins, noises)
+
+
+def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, total: float) -> Floats:
+    """Return the derivatives of expected counts by those of the table."""
+    positions = np.indices(shape).reshape(len(shape), -1)
+    slope = np.full((expected.size, expected.size), (1.0 - len(shape)) / total)
+    for position, margin in zip(positions, margins, strict=True):
+        slope += (position[:, None] == position[None, :]) / margin[position][:, None]
+    return np.asarray(expected[:, None] * slope)
 
 
 def whitening(spread: Floats, df: int) -> Floats:

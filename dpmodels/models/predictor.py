@@ -227,13 +227,13 @@ def _identifies(spec: VerbSpec[object], choice: Planned, n_rows: int, share: flo
     It is remembered, as calls are repeated: a request decides its mechanism's plan.
     """
     request = spec.request
-    asked = (repr(request), fingerprint(request.codebook), repr(choice.strategy), n_rows, share)
-    known = _remembered.get(asked)
-    if known is None:
+    facts = (repr(request), fingerprint(request.codebook), repr(choice.strategy), n_rows, share)
+    suffices = _remembered.get(facts)
+    if suffices is None:
         if len(_remembered) >= REMEMBERED:
             _remembered.clear()
-        known = _remembered[asked] = _simulations_identify(spec, choice, n_rows, share)
-    return known
+        suffices = _remembered[facts] = _simulations_identify(spec, choice, n_rows, share)
+    return suffices
 
 
 def _simulations_identify(

@@ -169,10 +169,10 @@ def final_runs(release: RunsRelease, group: int) -> FinalRuns:
     ratios = np.repeat(release.noise_sds, release.sizes)[at] / release.noise_sd
     values, starts = release.values[at], release.starts[at]
     order = np.argsort(starts)
-    mine = order[starts[order] // cells == group]
-    columns = np.stack([values[mine], ratios[mine] ** 2, ratios[mine] ** 4])
+    members = order[starts[order] // cells == group]
+    columns = np.stack([values[members], ratios[members] ** 2, ratios[members] ** 4])
     running = np.concatenate([np.zeros((3, 1)), np.cumsum(columns, axis=1)], axis=1)
-    firsts = np.append(starts[mine] - group * cells, cells).astype(np.int64)
+    firsts = np.append(starts[members] - group * cells, cells).astype(np.int64)
     return FinalRuns(firsts, running)
 
 

@@ -79,14 +79,14 @@ def separated(reports: Sequence[Report]) -> tuple[tuple[Report, ...], tuple[str,
         for note in report.notes:
             titles.setdefault(note, []).append(report.title)
     common = sorted((note for note, names in titles.items() if len(names) > 1), key=_rank)
-    own = [
+    individual = [
         replace(report, notes=tuple(note for note in ranked(report).notes if note not in common))
         for report in reports
     ]
     for at, note in enumerate(common):
         if len(titles[note]) < len(reports):
             common[at] = f"{', '.join(dict.fromkeys(titles[note]))}: {note}"
-    return tuple(own), tuple(common)
+    return tuple(individual), tuple(common)
 
 
 class Term(NamedTuple):

@@ -333,7 +333,7 @@ class ModSulq(_OneRelease):
     Examples
     --------
     >>> from dpmodels.mechanisms import Facts
-    >>> from dpmodels.privacy import adjacency
+    >>> from dpmodels.privacy import ApproxDP, adjacency
     >>> guarantee = ApproxDP(eps=1.0, delta=0.05)
     >>> plan = ModSulq().plan(Facts(10, adjacency("replace"), centred=False), guarantee)
     >>> round(plan.steps.off / plan.lattice.radius**2, 3)

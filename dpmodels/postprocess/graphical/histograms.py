@@ -101,8 +101,8 @@ def coarse_ends(
     sizes += (1 - BY_ROWS) * spread / max(spread.sum(), np.finfo(float).tiny)
     ends, start = [0], 0
     for k in range(1, len(counts)):
-        wanted = sizes[start:].sum() / max(n_cells - len(ends) + 1, 1)
-        is_full = sizes[start:k].sum() + sizes[k] / 2 > wanted
+        target = sizes[start:].sum() / max(n_cells - len(ends) + 1, 1)
+        is_full = sizes[start:k].sum() + sizes[k] / 2 > target
         if (
             is_full
             and len(ends) < n_cells
