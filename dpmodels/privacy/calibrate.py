@@ -37,7 +37,7 @@ from dpmodels.privacy.budget import ApproxDP
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
-    pass
+    import mpmath
 
 # Of the multiplier: discrete Gaussian noise of 2**20 lattice steps or more is as private as
 # continuous noise of a multiplier smaller by 2**-35 (docs/theory.md, lemma of Theorem 10).
@@ -133,12 +133,17 @@ def _solved(eps: float, delta: float) -> float:
 _PRECISE: Final = threading.local()
 
 
-def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
-    if not hasattr(_PRECISE, "context"):  # Of this thread: all share the precision of mpmath's own
+def _context() -> mpmath.MPContext:
+    """Return this thread's context, since threads share the precision of mpmath's global one."""
+    if not hasattr(_PRECISE, "context"):
         import mpmath
 
         _PRECISE.context = mpmath.MPContext()
-    context = _PRECISE.context
+    return _PRECISE.context
+
+
+def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
+    context = _context()
     magnitudes = abs(math.log10(eps)) + 2 * abs(math.log10(multiplier))
     context.dps = 60 + math.ceil(magnitudes)
     mu = 1 / context.mpf(multiplier)
@@ -227,6 +232,16 @@ def _coarsened(losses: Floats, mass: Floats) -> tuple[Floats, Floats]:
     return lowest + step * np.arange(_ATOMS), spread
 
 
+def _composed_losses(pure: Mapping[float, int]) -> tuple[Floats, Floats]:
+    losses, mass = np.zeros(1), np.ones(1)
+    for eps, count in pure.items():
+        pure_losses, chances = _coarsened(*_binomial_losses(eps, count))
+        losses, mass = _coarsened(
+            np.add.outer(losses, pure_losses).ravel(), np.multiply.outer(mass, chances).ravel()
+        )
+    return losses, mass
+
+
 def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> float:
     """Return an eps at which Gaussian and pure releases together are (eps, delta)-private.
 
@@ -238,12 +253,7 @@ def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> 
 
     if max(pure.values(), default=0) > _MOST_REPEATS:
         return math.inf
-    losses, mass = np.zeros(1), np.ones(1)
-    for eps, count in pure.items():
-        pure_losses, chances = _coarsened(*_binomial_losses(eps, count))
-        losses, mass = _coarsened(
-            np.add.outer(losses, pure_losses).ravel(), np.multiply.outer(mass, chances).ravel()
-        )
+    losses, mass = _composed_losses(pure)
 
     def curve(eps: Floats) -> Floats:
         if math.isfinite(multiplier):

@@ -83,29 +83,9 @@ class MarkovChain:
                 "stay=(0.8, 0.95) for all symmetric chains with such probabilities of staying"
             )
         if transition is not None:
-            k = len(states)
-            if not isinstance(transition, list | tuple | np.ndarray):
-                raise ArgumentError(
-                    f"transition= is of type {type(transition).__name__}, not a literal matrix: "
-                    f"{_LITERAL}"
-                )
-            if len(transition) != k:
-                raise ArgumentError(
-                    f"transition= has {len(transition)} rows for {k} states: expected {k} rows of "
-                    f"{k} probabilities, in the order of the states"
-                )
-            transition = tuple(
-                _law(f"row {x + 1} of transition", row, k) for x, row in enumerate(transition)
-            )
+            transition = _matrix(transition, len(states))
         if stay is not None:
-            bounds = stay if isinstance(stay, list | tuple) else (stay, stay)
-            interval = tuple(map(real, bounds))
-            if len(interval) != 2 or not 0 <= interval[0] <= interval[1] <= 1:
-                raise ArgumentError(
-                    f"stay={quoted(stay)}: expected a probability, or the smallest and the largest "
-                    "one, such as stay=(0.8, 0.95)"
-                )
-            stay = interval
+            stay = _interval(stay)
         if not isinstance(initial, str):
             initial = _law("initial", initial, len(states))
         elif initial not in STARTS:
@@ -392,6 +372,19 @@ def _communicating(matrix: Floats) -> tuple[int, Numbers]:
     return classes
 
 
+def _matrix(rows: object, k: int) -> tuple[Law, ...]:
+    if not isinstance(rows, list | tuple | np.ndarray):
+        raise ArgumentError(
+            f"transition= is of type {type(rows).__name__}, not a literal matrix: {_LITERAL}"
+        )
+    if len(rows) != k:
+        raise ArgumentError(
+            f"transition= has {len(rows)} rows for {k} states: expected {k} rows of {k} "
+            "probabilities, in the order of the states"
+        )
+    return tuple(_law(f"row {x + 1} of transition", row, k) for x, row in enumerate(rows))
+
+
 def _law(name: str, probabilities: object, k: int) -> Law:
     if not isinstance(probabilities, list | tuple | np.ndarray) or len(probabilities) != k:
         raise ArgumentError(f"{name}: expected {k} probabilities, one per state; {_LITERAL}")
@@ -407,6 +400,17 @@ def _law(name: str, probabilities: object, k: int) -> Law:
     return (
         law if abs(total - 1) <= k * 2.0**-52 else tuple(probability / total for probability in law)
     )
+
+
+def _interval(stay: object) -> tuple[float, float]:
+    bounds = stay if isinstance(stay, list | tuple) else (stay, stay)
+    interval = tuple(map(real, bounds))
+    if len(interval) != 2 or not 0 <= interval[0] <= interval[1] <= 1:
+        raise ArgumentError(
+            f"stay={quoted(stay)}: expected a probability, or the smallest and the largest one, "
+            "such as stay=(0.8, 0.95)"
+        )
+    return interval
 
 
 # Exact distributions of how often a state of a Markov chain occurs, given the state at one time.

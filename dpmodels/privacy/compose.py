@@ -138,6 +138,20 @@ def _rho(event: Event) -> float:
             return pure_to_zcdp(pure_eps(event))
 
 
+def _gathered(events: Iterable[Event]) -> tuple[float, dict[float, int]]:
+    """Return the multiplier of all Gaussian events, and how often each pure eps occurs."""
+    gaussian: Counter[float] = Counter()
+    pure: Counter[float] = Counter()
+    for event in events:
+        if isinstance(event, GaussianEvent):
+            gaussian[event.multiplier] += event.count
+        else:
+            pure[pure_eps(event)] += event.count
+    norm = math.hypot(*(math.sqrt(count) / m for m, count in gaussian.items()))
+    multiplier = 1 / norm if norm > 0 else math.inf
+    return multiplier, dict(sorted(pure.items()))
+
+
 def total_rho(events: Iterable[Event]) -> float:
     """Return the rho of zCDP that a composition satisfies: the sum over its events.
 
@@ -171,18 +185,8 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
         return math.inf
     delta = delta - lost if lost < delta * (1 - _TOLERANCE) else 0.0
     events = unfailing(events)
-    # The multiplier of all Gaussian events, and how often each pure eps occurs.
-    multipliers: Counter[float] = Counter()
-    counts: Counter[float] = Counter()
-    for event in events:
-        if isinstance(event, GaussianEvent):
-            multipliers[event.multiplier] += event.count
-        else:
-            counts[pure_eps(event)] += event.count
-    norm = math.hypot(*(math.sqrt(count) / m for m, count in multipliers.items()))
-    multiplier = 1 / norm if norm > 0 else math.inf
+    multiplier, pure = _gathered(events)
     multiplier *= 1 - LATTICE_LOSS
-    pure = dict(sorted(counts.items()))
     if math.inf in pure:
         return math.inf
     gaussian = 0.0
@@ -304,21 +308,25 @@ def divide(
         case budget.ZCDP(rho):
             return tuple(map(budget.ZCDP, split(rho, parts)))
         case _:
-            gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
-            levels = list(split(total.eps, parts))
-            if len(gaussian_parts) > 1:
-                # If all stages are Gaussian the sum is 1 up to rounding.
-                eps = total.eps * (
-                    1.0 if len(gaussian_parts) == len(parts) else math.fsum(gaussian_parts)
-                )
-                multiplier = gaussian_multiplier(replace(total, eps=eps))
-                normal_levels = [
-                    gaussian_eps(total.delta, m) for m in split_gaussian(multiplier, gaussian_parts)
-                ]
-                positions = [position for position, normal in enumerate(gaussian) if normal]
-                for position, level in zip(positions, normal_levels, strict=True):
-                    levels[position] = level
-            return tuple(ApproxDP(level, total.delta) for level in levels)
+            return _mixed(total, parts, gaussian)
+
+
+def _mixed(
+    total: ApproxDP, parts: list[float], gaussian: Sequence[bool]
+) -> tuple[budget.Guarantee, ...]:
+    gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
+    levels = list(split(total.eps, parts))
+    if len(gaussian_parts) > 1:
+        # If all stages are Gaussian the sum is 1 up to rounding.
+        eps = total.eps * (1.0 if len(gaussian_parts) == len(parts) else math.fsum(gaussian_parts))
+        multiplier = gaussian_multiplier(replace(total, eps=eps))
+        normal_levels = [
+            gaussian_eps(total.delta, m) for m in split_gaussian(multiplier, gaussian_parts)
+        ]
+        positions = [position for position, normal in enumerate(gaussian) if normal]
+        for position, level in zip(positions, normal_levels, strict=True):
+            levels[position] = level
+    return tuple(ApproxDP(level, total.delta) for level in levels)
 
 
 # More than the rounding of a cost.

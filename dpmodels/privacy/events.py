@@ -30,8 +30,11 @@ class _Counted:
     count: int
 
     def __post_init__(self) -> None:
-        name = self._measure
-        write = WRITE_MULTIPLIER if name == "multiplier" else _WRITE_EPS
+        self._check(
+            self._measure, WRITE_MULTIPLIER if self._measure == "multiplier" else _WRITE_EPS
+        )
+
+    def _check(self, name: str, write: str) -> None:
         value = positive_number(name, getattr(self, name), write)
         try:
             count = integer("count", self.count, 1, _MOST, "; write count=1")
@@ -163,9 +166,8 @@ class ApproxEvent(_Counted):
 
     def __post_init__(self) -> None:
         _Counted.__post_init__(self)
-        write = "give the probability that one release fails"
-        object.__setattr__(self, "delta", positive_number("delta", self.delta, write))
-        unit_number("delta", self.delta, write)
+        self._check("delta", "give the probability that one release fails")
+        unit_number("delta", self.delta, "give the probability that one release fails")
 
 
 @dataclass(frozen=True, slots=True)

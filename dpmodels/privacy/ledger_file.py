@@ -421,36 +421,15 @@ def open_store(
     """Open or create a file; None for arguments that were not stated."""
     place = ledger_path(path)
     between("timeout", timeout, 0, 1e5, " of seconds; write timeout=30")
-    store = LedgerFile(place, float(timeout))
     if not os.path.exists(place):
         if guarantee is None or not new:
             ledger_head.refuse_missing(place)
         neighbours = relation or Adjacency("replace")
         budget_filter = requested_filter(guarantee, neighbours, pure or 0.0, rule)
-        try:
-            create(place, opening(budget_filter, neighbours))
-        except FrameError as error:  # Unless another process has just created it
-            if not os.path.exists(place):
-                reason = str(error).partition(", and nothing")[0]
-                raise LedgerError(f"the ledger {store.place} cannot be created: {reason}") from None
+        _make(LedgerFile(place, timeout), budget_filter, neighbours)
+    store = LedgerFile(place, float(timeout))
     if restored:
-        # Continue with an older copy, and record the head that it lacks.
-        recorded = store.accept()
-        try:
-            with store.writing() as chain:
-                last = chain.last()
-                body = {
-                    "kind": RESTORED,
-                    "charge": 0,
-                    "missing": [recorded.line, recorded.hash] if recorded else None,
-                    **signed(last.body["charges"], totals_of(last)),
-                }
-                chain.append(chained(last.hash, body), 0)
-        except BaseException:
-            if recorded is not None:
-                with ledger_head.locked(store.path, 30.0) as head:
-                    head.write(recorded)
-            raise
+        _restore(store)
     with store.reading() as chain:
         budget_filter, neighbours = opened(next(chain.lines()), store.place)
     require_same(
@@ -463,3 +442,33 @@ def open_store(
         },
     )
     return store, budget_filter, neighbours
+
+
+def _restore(store: LedgerFile) -> None:
+    """Continue with an older copy, and record the head that it lacks."""
+    recorded = store.accept()
+    try:
+        with store.writing() as chain:
+            last = chain.last()
+            body = {
+                "kind": RESTORED,
+                "charge": 0,
+                "missing": [recorded.line, recorded.hash] if recorded else None,
+                **signed(last.body["charges"], totals_of(last)),
+            }
+            chain.append(chained(last.hash, body), 0)
+    except BaseException:
+        if recorded is not None:
+            with ledger_head.locked(store.path, 30.0) as head:
+                head.write(recorded)
+        raise
+
+
+def _make(store: LedgerFile, budget_filter: Filter, relation: Adjacency) -> None:
+    """Create the file, unless another process has just created it."""
+    try:
+        create(store.path, opening(budget_filter, relation))
+    except FrameError as error:
+        if not os.path.exists(store.path):
+            reason = str(error).partition(", and nothing")[0]
+            raise LedgerError(f"the ledger {store.place} cannot be created: {reason}") from None

@@ -79,7 +79,7 @@ import numpy as np
 from dpmodels.arguments import checked_keywords
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.privacy.chain import MarkovChain
-from dpmodels.typing import Floats, Indices
+from dpmodels.typing import Flags, Floats, Indices
 
 # A choice: wider quilts are not tried.
 MOST_WIDTH: Final = 4096
@@ -295,7 +295,12 @@ def row_log_ratios(powers: Floats) -> Floats:
         for y in range(k):
             ratios = np.fmax(ratios, logs[:, :, None, y] - logs[:, None, :, y])
     ratios[np.isneginf(ratios)] = np.inf
-    # At which lags all tiny entries are exact zeros, since no path has that length.
+    ratios[~_structural(powers)] = np.inf
+    return ratios
+
+
+def _structural(powers: Floats) -> Flags:
+    """Return at which lags all tiny entries are exact zeros, since no path has that length."""
     pattern = np.minimum(np.ceil(powers[1]), 1.0)
     reachable, exact = np.eye(len(pattern)), np.zeros(len(powers), dtype=bool)
     for lag, power in enumerate(powers):
@@ -304,8 +309,7 @@ def row_log_ratios(powers: Floats) -> Floats:
             exact[lag:] = (powers[lag:] >= _TINY).all(axis=(1, 2))
             break
         reachable = np.minimum(reachable @ pattern, 1.0)
-    ratios[~exact] = np.inf
-    return ratios
+    return exact
 
 
 def _pairs(ratios: list[Floats]) -> Floats:

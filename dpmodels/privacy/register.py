@@ -192,13 +192,7 @@ def refusal(budget_filter: Filter, label: str, added: tuple[Event, ...], before:
         )
     fitting = _fitting(budget_filter, added, before)
     if isinstance(budget_filter.guarantee, Pufferfish):
-        chains = "budget=dp.Pufferfish({}, model=...)"
-        fits = f"write {chains.format(_as_argument(fitting, _DOWN))} or less, or "
-        opened = chains.format(_as_argument(total, _UP))
-        remedy = (
-            f"the total would be {total.amount:g}: {fits if fitting.amount else ''}open the ledger "
-            f"with {opened}"
-        )
+        remedy = _of_chains(total, fitting)
     else:
         remedy = (
             f"{_remedy(budget, total, fitting, before)}{_reserved_share(budget, added, before)}"
@@ -228,6 +222,17 @@ def sufficient(budget_filter: Filter, after: Totals) -> Spent:
         else:
             too_little = eps
     return replace(total, amount=enough)
+
+
+def _of_chains(total: Spent, fitting: Spent) -> str:
+    """State the total under a Pufferfish guarantee, and what to write instead."""
+    chains = "budget=dp.Pufferfish({}, model=...)"
+    fits = f"write {chains.format(_as_argument(fitting, _DOWN))} or less, or "
+    opened = chains.format(_as_argument(total, _UP))
+    return (
+        f"the total would be {total.amount:g}: {fits if fitting.amount else ''}open the ledger "
+        f"with {opened}"
+    )
 
 
 def _kind(budget_filter: Filter, added: tuple[Event, ...], before: Totals) -> str:
