@@ -52,7 +52,13 @@ from dpmodels.noise import source
 from dpmodels.privacy import adjacency
 from dpmodels.request import Request
 from dpmodels.statistics.double_double import EXACT_ROWS
-from dpmodels.statistics.gradient import Gradients, Slopes, precise_sums, precise_total
+from dpmodels.statistics.gradient import (
+    Gradients,
+    Slopes,
+    precise_integers,
+    precise_sums,
+    precise_total,
+)
 from dpmodels.statistics.losses import Huber, Logistic
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -92,17 +98,15 @@ class Held(Gradients):
 
     def read(self, block):
         self.block = block
-        self.z = self._predictors.read(block, self._lattice)
+        self.z = self._predictors.read(block, self.lattice)
         self.signs = self._predictors.labels(block)
         return self
 
-    def within(self, predictors):
-        if predictors == self._predictors:
+    def within(self, predictors, loss=None):
+        if predictors == self._predictors and loss in (None, self._loss):
             return self
-        public = self._count_public
-        rows_within = Held(
-            self._designs, predictors, self._loss, self._lattice, count_public=public
-        )
+        words = {"count_public": self.count_public}
+        rows_within = Held(self.designs, predictors, loss or self._loss, self.lattice, **words)
         return rows_within.read(self.block)
 
     def slopes(self, parameter, loss):
@@ -129,7 +133,8 @@ def precise_slopes(z, signs, parameter, loss, linear=()):
         (precise_sums(z[:, at : at + EXACT_ROWS], signs[at : at + EXACT_ROWS], parameter, loss), 0)
         for at in range(0, len(signs), EXACT_ROWS)
     )
-    return precise_total(parts, linear, len(z))
+    exact, _ = precise_integers(parts, len(z))
+    return precise_total(exact, linear), len(signs)
 
 
 def log_loss(z, signs, parameter):
@@ -169,7 +174,7 @@ def hold(frame, book, loss):
     bound = linear(Request("glm", FORMULA, book, dp.ZCDP(1.0), relation, words))
     facts, design = RegressionFacts(bound.predictors, loss, relation), bound.design.bind(frame)
     rows = passes(design, facts)
-    training = Held((design,), bound.predictors, loss, rows._lattice, count_public=True)
+    training = Held((design,), bound.predictors, loss, rows.lattice, count_public=True)
     return training.hold(), facts
 
 
