@@ -46,6 +46,7 @@ from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms.minimise import minimise, spherical
 from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
+from dpmodels.mechanisms.tuning import in_codebook
 from dpmodels.models.glm import dp_glm
 from dpmodels.models.linear import linear
 from dpmodels.noise import source
@@ -236,19 +237,6 @@ def excess(words, folder):
                     show(strategy.info.name, eps, delta, losses, smallest)
 
 
-def in_codebooks_ball(release, training, facts):
-    """Coefficients of the codebook's ball, from those of the ball that a release chose."""
-    ball, public, scaled = release.ball, facts.predictors, training.scaling
-    if ball is None:
-        return release.coefficients
-    unit = scaled.row_norm * scaled.scale[:-1]
-    centre = (ball.centre - scaled.centre[:-1]) / unit * public.share / public.radius
-    coefficients = release.coefficients.copy()
-    coefficients[1:] *= public.radius * scaled.row_norm / ball.radius
-    coefficients[0] -= coefficients[1:] @ centre / public.constant
-    return coefficients
-
-
 def many(strategy, training, facts, budget, runs):
     try:
         plan = strategy.plan(facts, budget)
@@ -258,7 +246,11 @@ def many(strategy, training, facts, budget, runs):
     for _ in range(runs if strategy.info.name == "objective" else min(runs, 20)):
         release = strategy.release(training, plan, source())
         losses.append(
-            log_loss(training.z, training.signs, in_codebooks_ball(release, training, facts))
+            log_loss(
+                training.z,
+                training.signs,
+                in_codebook(release, facts.predictors, training.scaling),
+            )
         )
     return losses
 
