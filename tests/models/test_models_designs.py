@@ -131,8 +131,9 @@ def test_weights_are_not_capped_where_noise_is_nothing():
 def test_the_cap_costs_little_where_the_declared_bound_costs_much():
     """The figures of 20,000 rows of cv 1, bounds to 50 and rho = .02.
 
-    Noise of 1.2 sampling errors (1.35 here, as sampling errors are estimated), and estimates
-    within six of their errors: a false alarm in 5e8.
+    Noise of 1.2 sampling errors (1.3 here, as sampling errors are estimated): more than 2 in a
+    fortieth of the releases, and in half of eleven with probability 2e-7. Estimates are within six
+    of their errors: a false alarm in 5e7.
     """
     rng = np.random.default_rng(1)
     weights = np.exp(rng.normal(0, 0.83, 20_000))
@@ -140,13 +141,16 @@ def test_the_cap_costs_little_where_the_declared_bound_costs_much():
     y = np.clip(rng.normal(40, 20, 20_000) + 3 * np.log(weights), 0, 100)
     design = dp.design(weights="w", bounds=(1, 50), weights_are="design")
     codebook = dp.codebook(y=(0, 100), design=design)
-    fit = dp.dp_mean("~ y", {"y": y, "w": weights}, codebook=codebook, budget=dp.ZCDP(0.02))
-    assert 5 < fit.release.weights.cap < 35
-    assert fit.bse_noise.item() < 2 * fit.bse_sampling.item()
-    truth = (weights * y).sum() / weights.sum()
-    assert abs(fit.params.item() - truth) < 6 * fit.bse_noise.item()
-    low, high = fit.conf_int().loc["(all)"]
-    assert low < fit.params.item() < high
+    rows, truth = {"y": y, "w": weights}, (weights * y).sum() / weights.sum()
+    budget = dp.ZCDP(0.02)
+    fits = [dp.dp_mean("~ y", rows, codebook=codebook, budget=budget) for _ in range(11)]
+    ratios = [fit.bse_noise.item() / fit.bse_sampling.item() for fit in fits]
+    assert np.median(ratios) < 2
+    for fit in fits:
+        assert 5 < fit.release.weights.cap < 35
+        assert abs(fit.params.item() - truth) < 6 * fit.bse_noise.item()
+        low, high = fit.conf_int().loc["(all)"]
+        assert low < fit.params.item() < high
 
 
 def test_a_test_of_two_means_allows_for_the_cap():
