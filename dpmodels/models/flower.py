@@ -54,7 +54,7 @@ from dpmodels.external_files import parse
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
 from dpmodels.models.site_exchange import exchange_terms, is_exchange
-from dpmodels.models.site_files import STATED, combine, site_release, state
+from dpmodels.models.site_files import TERM_PARAMETERS, combine, site_release, state
 from dpmodels.models.site_network import REQUESTS, SiteAnswers, ask_sites
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
@@ -146,7 +146,8 @@ def client_app(
 
     if isinstance(sites, str):
         raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
-    stated: dict[str, Plain] = {name: x for name, x in locals().items() if name in STATED}
+    arguments = locals()
+    stated: dict[str, Plain] = {name: arguments[name] for name in TERM_PARAMETERS}
     stated["budget"] = resolve_budget(stated.pop("eps"), stated.pop("delta"), budget)
     ledger = ledger_of(ledger)
     _, chosen, terms = state(formula, **stated, options=options, in_rounds=is_exchange(path))

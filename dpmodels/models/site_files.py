@@ -37,7 +37,7 @@ from dpmodels.typing import AnyPath, Plain
 from dpmodels.verbs import VERBS, Verb
 
 # Parameters of a site's terms, beside the formula and the verb's options.
-STATED: Final = (
+TERM_PARAMETERS: Final = (
     *("site", "session", "protocol", "codebook", "verb", "eps", "delta", "budget"),
     *("adjacency", "person", "rows", "subset"),
 )
@@ -157,7 +157,8 @@ def site_release(
     >>> fit.release.shared.sites, fit.nobs
     (('X', 'Y'), 396)
     """
-    words = {name: value for name, value in locals().items() if name in STATED}
+    arguments = locals()
+    words = {name: arguments[name] for name in TERM_PARAMETERS}
     stated = state(formula, **words, options=options, in_rounds=is_exchange(path))
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
     require_key_record(chosen, ledger)
