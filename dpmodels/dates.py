@@ -88,7 +88,7 @@ def _in_microseconds(times: NDArray[np.generic]) -> NDArray[np.generic]:
     if unit not in _TICKS_PER_MICROSECOND:
         return times
     ticks = times.astype(f"datetime64[{unit}]").astype(np.int64) // _TICKS_PER_MICROSECOND[unit]
-    return np.where(np.isnat(times), np.datetime64("NaT"), ticks.astype("datetime64[us]"))
+    return np.where(np.isnat(times), np.datetime64("NaT", "us"), ticks.astype("datetime64[us]"))
 
 
 def is_on_clocks(instants: NDArray[np.generic]) -> NDArray[np.bool_]:

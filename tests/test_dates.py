@@ -40,7 +40,7 @@ def test_a_cell_is_the_day_it_falls_on(cell):
     "cell",
     [
         *("", "2001", "20010102", "2001-1-2", "2001-02-30", "02/01/2001", "today", "now"),
-        *("0000-00-00", None, 11324, 1.0, True, math.nan, pd.NaT, np.datetime64("NaT"), []),
+        *("0000-00-00", None, 11324, 1.0, True, math.nan, pd.NaT, np.datetime64("NaT", "us"), []),
         dt.time(3),
     ],
     ids=repr,

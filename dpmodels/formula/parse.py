@@ -42,6 +42,8 @@ def syntax(code: str) -> ast.expr:
             instead = f"; {_EQUALS}" if not _ARROW.search(code) else "; write >= or <="
         elif "^" in code:
             instead = f"; {_POWER}"
+        elif "`" in code:
+            instead = f"; {_BACKTICKS}"
         raise FormulaError(
             f"{shorten(code)!r} in the formula is not an expression{instead}"
         ) from None
@@ -74,6 +76,7 @@ def _renamed(function: ast.expr) -> ast.expr:
 
 _EQUALS: Final = "'=' neither compares nor describes: write a == b, or 'y ~ x' for a response"
 _POWER: Final = "R's ^ is written **: (a + b) ** 2 for interactions, I(x ** 2) for a square"
+_BACKTICKS: Final = 'names are not quoted by backticks; write Q("a name") instead'
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
 _ARROW: Final = re.compile(r"=\s*[<>]")
@@ -303,7 +306,7 @@ def _tree(text: str) -> ParseNode:
     elif text.strip().endswith("~"):
         reason = "nothing stands right of ~; write '~ a + b', 'y ~ a + b' or 'y ~ 1'"
     elif "`" in text:
-        reason = 'names are not quoted by backticks; write Q("a name") instead'
+        reason = _BACKTICKS
     raise FormulaError(f"formula {shorten(text)!r} cannot be read: {reason}")
 
 

@@ -46,7 +46,9 @@ CELLS: tuple[Callable[[Random], Any], ...] = (
         [[1, 2], {"a": 1}, {1}, (), b"\xff\xfe", bytearray(b"1"), memoryview(b"1")]
     ),
     lambda rng: rng.choice([Hostile(), HostileText("x"), object(), type, len, Ellipsis]),
-    lambda rng: rng.choice([pd.NaT, pd.NA, np.datetime64("NaT"), np.ma.masked, pd.Timestamp(0)]),
+    lambda rng: rng.choice(
+        [pd.NaT, pd.NA, np.datetime64("NaT", "us"), np.ma.masked, pd.Timestamp(0)]
+    ),
     lambda rng: rng.choice(
         [decimal.Decimal("sNaN"), decimal.Decimal("1e999"), np.float16(1), np.array(1)]
     ),

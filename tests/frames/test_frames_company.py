@@ -54,7 +54,7 @@ CELLS = {
     "time": [CLOCK, pd.NaT, dt.datetime(1970, 1, 1)],
     "zoned": [pd.Timestamp(CLOCK, tz="Asia/Tokyo"), pd.Timestamp("2020-02-03", tz="Asia/Tokyo")],
     "far": [YEAR_10000, pd.NaT, pd.Timestamp(CLOCK)],
-    "numpy time": [np.datetime64("2020-02-03"), np.datetime64("NaT")],
+    "numpy time": [np.datetime64("2020-02-03"), np.datetime64("NaT", "us")],
     "clock": [dt.time(12, 30), dt.time(4, 5, 6)],
     "missing": [None, None],
     "NaT": [pd.NaT, pd.NaT],

@@ -76,7 +76,8 @@ OTHERS = (
     *("20240101000000002", 2.0**60, dt.datetime(2020, 1, 1, 12)),
 )
 NOBODY = (
-    *(None, np.nan, pd.NA, pd.NaT, "", " ", "\r", "\ufeff", np.datetime64("NaT"), Decimal("nan")),
+    *(None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "us"), Decimal("nan")),
+    *("", " ", "\r", "\ufeff"),
     *([1], {"a": 1}, (1,), Hostile(), Hostile, 1j),
 )
 
