@@ -32,6 +32,7 @@ from dpmodels.models.select import dp_fdr, dp_select
 from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SecureSum, SiteProtocol, Witness
 from dpmodels.sites.parties import NOBODY
+from dpmodels.sites.protocol import Joint
 from dpmodels.source_tree import load_source
 from dpmodels.typing import Floats, Table
 from dpmodels.variables import Integer
@@ -337,12 +338,11 @@ class JointRecipe(VerbRecipe):
     def batch(self, rows: Table, runs: int) -> Floats:
         """Run the verb once, and the protocol `runs` times: shape (runs, k)."""
         (strategy, statistics, names, plan), entropy = self.measurement(rows), source()
-        views = []
+        joint, views = Joint(strategy, plan, names), []
         for _ in range(runs):
-            view = self.protocol.view(strategy, statistics, plan, entropy)
+            view = self.protocol.view(joint, statistics, entropy)
             if view is None:
-                joint = self.protocol.release(strategy, statistics, names, plan, entropy)
-                view = numbers(joint)
+                view = numbers(self.protocol.release(joint, statistics, entropy))
             views.append(view)
         return np.stack(views)
 
