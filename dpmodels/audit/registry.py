@@ -32,7 +32,6 @@ from dpmodels.models.select import dp_fdr, dp_select
 from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SecureSum, SiteProtocol, Witness
 from dpmodels.sites.parties import NOBODY
-from dpmodels.sites.protocol import Joint
 from dpmodels.source_tree import load_source
 from dpmodels.typing import Floats, Table
 from dpmodels.variables import Integer
@@ -337,8 +336,8 @@ class JointRecipe(VerbRecipe):
 
     def batch(self, rows: Table, runs: int) -> Floats:
         """Run the verb once, and the protocol `runs` times: shape (runs, k)."""
-        (strategy, statistics, names, plan), entropy = self.measurement(rows), source()
-        joint, views = Joint(strategy, plan, names), []
+        joint, statistics = self.measurement(rows)
+        entropy, views = source(), []
         for _ in range(runs):
             view = self.protocol.view(joint, statistics, entropy)
             if view is None:

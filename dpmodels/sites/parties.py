@@ -41,13 +41,7 @@ class Witness:
     ) -> None:
         """See what is about to be released from which rows, and charged: nothing has been read."""
 
-    def measured(
-        self,
-        strategy: AnyStrategy,
-        statistics: Sequence[Statistic],
-        names: Sequence[str],
-        plan: PlanOfStrategy,
-    ) -> None:
+    def measured(self, joint: Joint, statistics: Sequence[Statistic]) -> None:
         """See the exact statistics of all holders, which have been paid for."""
 
 
