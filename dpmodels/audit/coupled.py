@@ -195,7 +195,7 @@ def _planned(recipe: VerbRecipe, seed: int) -> _Measure:
         if not isinstance(event, GaussianEvent | LaplaceEvent):
             raise ArgumentError(_NOT_ADDED.format(name=noisy.info.name))
         events.append(event)
-        return _in_scales(noisy, measurement.plan, math.sqrt(2) if norm() == 1 else 1.0)
+        return _in_scales(noisy, measurement.joint.plan, math.sqrt(2) if norm() == 1 else 1.0)
 
     def norm() -> int:
         return 1 if isinstance(events[0], LaplaceEvent) else 2

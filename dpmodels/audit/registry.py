@@ -336,13 +336,12 @@ class JointRecipe(VerbRecipe):
 
     def batch(self, rows: Table, runs: int) -> Floats:
         """Run the verb once, and the protocol `runs` times: shape (runs, k)."""
-        (strategy, statistics, names, plan), entropy = self.measurement(rows), source()
-        views = []
+        joint, statistics = self.measurement(rows)
+        entropy, views = source(), []
         for _ in range(runs):
-            view = self.protocol.view(strategy, statistics, plan, entropy)
+            view = self.protocol.view(joint, statistics, entropy)
             if view is None:
-                joint = self.protocol.release(strategy, statistics, names, plan, entropy)
-                view = numbers(joint)
+                view = numbers(self.protocol.release(joint, statistics, entropy))
             views.append(view)
         return np.stack(views)
 

@@ -30,7 +30,6 @@ from dpmodels.digest import in_order
 from dpmodels.errors import ArgumentError, BudgetWarning, DPModelsError
 from dpmodels.frames.delimited import CsvMode, csv_mode
 from dpmodels.frames.open import with_csv_mode
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy, source
 from dpmodels.options import current_settings
 from dpmodels.privacy import compose_gaussians, gaussian_multiplier
@@ -38,6 +37,7 @@ from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request, requested
 from dpmodels.sites import Parties, Witness
+from dpmodels.sites.protocol import Joint
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Flags, Floats, Indices, Option, Scalars
 
@@ -45,17 +45,15 @@ _ROUNDING = 1 + 1e-6
 
 
 class Measurement(NamedTuple):
-    """A strategy with its plan and the exact statistics, one for each holder of rows."""
+    """A planned release and its exact statistics, one for each holder of rows."""
 
-    strategy: AnyStrategy
+    joint: Joint
     statistics: tuple[Statistic, ...]
-    names: tuple[str, ...]
-    plan: PlanOfStrategy
 
     def release(self, entropy: Entropy) -> AnyRelease:
         """Release the rows of one table once."""
         (statistic,) = self.statistics
-        return self.strategy.release(statistic, self.plan, entropy)
+        return self.joint.strategy.release(statistic, self.joint.plan, entropy)
 
 
 class Recorder(Witness):
@@ -64,15 +62,9 @@ class Recorder(Witness):
     def __init__(self) -> None:
         self.measurements: list[Measurement] = []
 
-    def measured(
-        self,
-        strategy: AnyStrategy,
-        statistics: Sequence[Statistic],
-        names: Sequence[str],
-        plan: PlanOfStrategy,
-    ) -> None:
+    def measured(self, joint: Joint, statistics: Sequence[Statistic]) -> None:
         """Record the exact statistics."""
-        self.measurements.append(Measurement(strategy, tuple(statistics), tuple(names), plan))
+        self.measurements.append(Measurement(joint, tuple(statistics)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +140,7 @@ class VerbRecipe:
 
     def numerics(self, pair: Pair) -> str:
         """Return "exact" or "idealised", as the verb's mechanism states."""
-        info = either(self.measurement, pair).strategy.info
+        info = either(self.measurement, pair).joint.strategy.info
         return "exact" if info.numerics.startswith("exact") else "idealised"
 
     @property

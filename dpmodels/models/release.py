@@ -35,6 +35,7 @@ from dpmodels.results.base import Printed, lay_out
 from dpmodels.results.call import Spec
 from dpmodels.results.store import Saved, read_parts, replay
 from dpmodels.sites import Parties, parties, together
+from dpmodels.sites.protocol import Joint
 from dpmodels.statistics import Statistic
 from dpmodels.verbs import VERBS, Verb, exported, verb_names
 
@@ -153,12 +154,12 @@ def measured(
         about=partial(request.about, choice.strategy.info.name, spec.private.codebook),
     )
     statistics = tuple(choice.strategy.measure(source, choice.plan) for source in private)
-    witness.measured(choice.strategy, statistics, holders.names, choice.plan)
+    witness.measured(Joint(choice.strategy, choice.plan, holders.names), statistics)
     counted = None
     if counting is not None:
         cells = map(counting.cells, private)
         exact = tuple(counting.strategy.measure(rows, counting.plan) for rows in cells)
-        witness.measured(counting.strategy, exact, holders.names, counting.plan)
+        witness.measured(Joint(counting.strategy, counting.plan, holders.names), exact)
         counted = counting, exact
     return choice, statistics, charged, counted
 

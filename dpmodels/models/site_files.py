@@ -33,6 +33,7 @@ from dpmodels.sites import message as site_message
 from dpmodels.sites.key_file import Participant, read_participant
 from dpmodels.sites.message import protocol_terms
 from dpmodels.sites.parties import with_csv
+from dpmodels.sites.protocol import Joint
 from dpmodels.typing import AnyPath, Plain
 from dpmodels.verbs import VERBS, Verb
 
@@ -178,7 +179,8 @@ def site_release(
     (strategy, plan, _), (statistic,), charged, _ = measured(
         _spec(stated.request), holders, "auto", ledger, partial(charge, claims=tuple(claims))
     )
-    part = site_message.write_part(chosen, strategy, statistic, plan, terms, site, participant)
+    joint = Joint(strategy, plan, (site,))
+    part = site_message.write_part(chosen, joint, statistic, terms, participant)
     site_message.write_message(part, path, key, charged)
     return Path(path)
 
@@ -295,7 +297,7 @@ def combine(
     strategy, plan, reason = planned(spec, holders, "auto", (spec.private,))
     # The rows lie at the sites: without any, the statistic has the lattice and its public facts.
     basis = strategy.measure(spec.private, plan).fingerprint.digest
-    joined = site_message.join_parts(protocol, strategy, messages, plan, basis)
+    joined = site_message.join_parts(protocol, Joint(strategy, plan, sites), messages, basis)
     return spec.of(of_question(joined, request), "kept by each site", reason)
 
 

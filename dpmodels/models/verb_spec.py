@@ -30,7 +30,7 @@ from dpmodels.released.terms import Clipping
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
 from dpmodels.sites import Parties, together
-from dpmodels.sites.protocol import POOLED
+from dpmodels.sites.protocol import POOLED, Joint
 from dpmodels.variables import Numeric
 from dpmodels.verbs import VERBS
 
@@ -151,7 +151,7 @@ def planned(
         spec.slots.places,
     )
     if holders.protocol is not None:
-        holders.protocol.check(strategy, plan, holders.others or holders.names)
+        holders.protocol.check(Joint(strategy, plan, holders.others or holders.names))
     return Planned(strategy, plan, protocol_reason or reason)
 
 

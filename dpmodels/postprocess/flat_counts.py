@@ -9,7 +9,14 @@ from functools import cached_property
 import numpy as np
 
 from dpmodels.postprocess.hierarchy import Hierarchy, distribute, line, whole_cells
-from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, balanced, whole, whole_running
+from dpmodels.postprocess.protocol import (
+    NO_WEIGHT,
+    CellRanges,
+    Spread,
+    balanced,
+    whole,
+    whole_running,
+)
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
 
@@ -82,20 +89,15 @@ class FlatCounts:
         sums = [n_before * first**k + cell_weight**k + n_after * last**k for k in _POWERS]
         return self._shared(sums, other_groups)
 
-    def within(
-        self,
-        starts: Integers,
-        stops: Integers,
-        inside: Floats,
-        outside: Floats,
-        other_groups: Floats = NO_WEIGHT,
-    ) -> Spread:
+    def within(self, ranges: CellRanges) -> Spread:
         """Return the noise in sums with one weight inside a range of cells and one outside."""
-        n_inside = stops - starts
+        n_inside = ranges.stops - ranges.starts
         n_outside = self.shape[1] - n_inside
-        within, beyond = (np.asarray(weight, dtype=float) for weight in (inside, outside))
+        within, beyond = (
+            np.asarray(weight, dtype=float) for weight in (ranges.inside, ranges.outside)
+        )
         sums = [n_inside * within**k + n_outside * beyond**k for k in _POWERS]
-        return self._shared(sums, other_groups)
+        return self._shared(sums, ranges.other_groups)
 
     def _shared(self, sums: Sequence[Floats], other_groups: Floats) -> Spread:
         """Adjust sums of powers of the weights for the public total."""

@@ -12,12 +12,11 @@ from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import line
 from dpmodels.postprocess.plane import block_sizes, plane_counts
 from dpmodels.postprocess.pooled_counts import PooledCounts
-from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, RangedCounts, Spread
+from dpmodels.postprocess.protocol import CellRanges, OrderedCounts, RangedCounts, Spread
 from dpmodels.postprocess.square_root import RootCounts
 from dpmodels.postprocess.tree_counts import TreeCounts
 from dpmodels.postprocess.wavelet import WaveletCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
-from dpmodels.typing import Floats, Integers
 
 # Most weights of cells in memory at once: a choice.
 AT_ONCE = 2_000_000
@@ -55,26 +54,22 @@ def numbers(release: SumsRelease) -> int:
     return groups * SUMS[release.sums].numbers(tuple(cells), release.fanout) + 1
 
 
-def within(
-    counts: OrderedCounts,
-    starts: Integers,
-    stops: Integers,
-    inside: Floats,
-    outside: Floats,
-    other_groups: Floats = NO_WEIGHT,
-) -> Spread:
+def within(counts: OrderedCounts, ranges: CellRanges) -> Spread:
     """Return the noise in ranges of cells as :class:`RangedCounts` does, for any counts.
 
     Ranges may be empty here.
     """
-    size, empty = counts.cells.shape[1], stops <= starts
-    inside = np.where(empty, outside, inside)
-    starts = np.minimum(starts, size - 1)
-    stops = np.where(empty, starts + 1, stops)
+    size, empty = counts.cells.shape[1], ranges.stops <= ranges.starts
+    starts = np.minimum(ranges.starts, size - 1)
+    ranges = ranges._replace(
+        starts=starts,
+        stops=np.where(empty, starts + 1, ranges.stops),
+        inside=np.where(empty, ranges.outside, ranges.inside),
+    )
     if isinstance(counts, RangedCounts):
-        return counts.within(starts, stops, inside, outside, other_groups)
+        return counts.within(ranges)
     at, block = np.arange(size), max(AT_ONCE // size, 1)
-    arrays = np.broadcast_arrays(starts, stops, inside, outside, other_groups)
+    arrays = np.broadcast_arrays(*ranges)
     spreads = []
     for first in range(0, len(starts), block):
         start, stop, inside_block, outside_block, groups_block = (

@@ -61,24 +61,26 @@ class OrderedCounts(Protocol):
         """
 
 
+class CellRanges(NamedTuple):
+    """Sums of the cells of one group in which a range of them has another weight than the rest.
+
+    The cells from `starts` up to but excluding `stops` have the weight `inside`, the group's other
+    cells `outside`, cells of other groups `other_groups`; each is a number or of shape (ranges,).
+    """
+
+    starts: Integers
+    stops: Integers
+    inside: Floats
+    outside: Floats
+    other_groups: Floats = NO_WEIGHT
+
+
 @runtime_checkable
 class RangedCounts(Protocol):
     """Counts that compute the noise in a range without visiting every cell."""
 
-    def within(
-        self,
-        starts: Integers,
-        stops: Integers,
-        inside: Floats,
-        outside: Floats,
-        other_groups: Floats = NO_WEIGHT,
-    ) -> Spread:
-        """Return the noise in sums of the cells of one group.
-
-        The cells from `starts` up to but excluding `stops` have the weight `inside`, the group's
-        other cells `outside`, cells of other groups `other_groups`; each is a number or of shape
-        (ranges,). No range is empty.
-        """
+    def within(self, ranges: CellRanges) -> Spread:
+        """Return the noise in sums of the cells of one group; no range is empty."""
 
 
 # Noisy counts made consistent with their total, at no privacy cost.

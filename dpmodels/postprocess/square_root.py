@@ -26,7 +26,7 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole_running
+from dpmodels.postprocess.protocol import NO_WEIGHT, CellRanges, Spread, whole_running
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers, Numbers
 
@@ -210,15 +210,9 @@ class RootCounts:
         squares = squares + 2 * first * second * next_to + 2 * third * with_all
         return self._with_totals(squares, with_all + third * prefix_variances[-1], other_groups)
 
-    def within(
-        self,
-        starts: Integers,
-        stops: Integers,
-        inside: Floats,
-        outside: Floats,
-        other_groups: Floats = NO_WEIGHT,
-    ) -> Spread:
+    def within(self, ranges: CellRanges) -> Spread:
         """Return the noise in sums with one weight inside a range of cells and one outside."""
+        starts, stops, inside, outside, other_groups = ranges
         root, difference = self._root, inside - outside
         last = np.append(0.0, root.with_last)
         with_last = difference * (last[stops] - last[starts])

@@ -26,7 +26,7 @@ from dpmodels.postprocess.hierarchy import (
     split_levels,
     whole_cells,
 )
-from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
+from dpmodels.postprocess.protocol import NO_WEIGHT, CellRanges, Spread, whole
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Indices, Integers
 
@@ -125,15 +125,9 @@ class TreeCounts:
             noise = noise.plus(noisy, noisy * noisy)
         return noise
 
-    def within(
-        self,
-        starts: Integers,
-        stops: Integers,
-        inside: Floats,
-        outside: Floats,
-        other_groups: Floats = NO_WEIGHT,
-    ) -> Spread:
+    def within(self, ranges: CellRanges) -> Spread:
         """Return the noise in sums with one weight inside a range of cells and one outside."""
+        starts, stops, inside, outside, other_groups = ranges
         path, part = upward(self._hierarchy, self._fourths, starts, stops)
         weight = np.asarray(outside + (inside - outside) * part)
         noise, net_weight = self._elsewhere(weight, other_groups)

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
-from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
+from dpmodels.postprocess.protocol import NO_WEIGHT, CellRanges, Spread, whole
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers, Scalars
 
@@ -128,15 +128,9 @@ class WaveletCounts:
             weight, at = weight - halves, parent
         return self._with_totals(noise, weight, other_groups)
 
-    def within(
-        self,
-        starts: Integers,
-        stops: Integers,
-        inside: Floats,
-        outside: Floats,
-        other_groups: Floats = NO_WEIGHT,
-    ) -> Spread:
+    def within(self, ranges: CellRanges) -> Spread:
         """Return the noise in sums with one weight inside a range of cells and one outside."""
+        starts, stops, inside, outside, other_groups = ranges
         hierarchy, firsts = pairs(self.release.shape[1])
         ends = np.stack([starts, stops - 1])
         weights: Floats = inside + np.zeros(ends.shape)

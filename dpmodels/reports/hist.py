@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpmodels.errors import NotAvailable, shorten
 from dpmodels.postprocess.ordered import within
-from dpmodels.postprocess.protocol import NO_WEIGHT
+from dpmodels.postprocess.protocol import NO_WEIGHT, CellRanges
 from dpmodels.report import Bar, Fact, Report, Row, Section, count, interval, signif, uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.counts import (
@@ -92,7 +92,7 @@ def _complete(fit: HistResult) -> str:
         sd = fit.table.noise_sd(fit.call.tables[0].cells)
         return complete_text(fit.ncomplete, sd, what=WEIGHT)
     first, last = np.zeros(1, dtype=np.int64), np.full(1, fit._shape[1])
-    total = within(fit.ordered, first, last, _ONE, _ONE, _ONE).squares[0]
+    total = within(fit.ordered, CellRanges(first, last, _ONE, _ONE, _ONE)).squares[0]
     return complete_text(fit.ncomplete, fit.release.noise_sd * float(np.sqrt(total)), what=what)
 
 

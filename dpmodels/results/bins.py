@@ -30,7 +30,7 @@ from dpmodels.inference.proportions import (
 from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.plane import BLOCK, PlaneCounts, plane
 from dpmodels.postprocess.pooled_counts import FinalRuns, final_runs
-from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
+from dpmodels.postprocess.protocol import NO_WEIGHT, CellRanges, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers, Numbers, TableColumns
 
@@ -86,7 +86,7 @@ class Ranges(NamedTuple):
 
         Of ranges that are aligned.
         """
-        return within(counts, *self.whole, inside, outside)
+        return within(counts, CellRanges(*self.whole, inside, outside))
 
 
 class Bins(NamedTuple):

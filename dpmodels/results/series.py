@@ -15,7 +15,7 @@ from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.survival import Periods, periods
 from dpmodels.inference.proportions import SumNoise, rate_interval, sum_interval
 from dpmodels.postprocess.ordered import ordered, within
-from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
+from dpmodels.postprocess.protocol import NO_WEIGHT, CellRanges, OrderedCounts, Spread
 from dpmodels.released import SumsRelease
 from dpmodels.results.base import checked_level
 from dpmodels.results.count_tables import OneTable, described_line, place_of
@@ -160,7 +160,7 @@ class SeriesResult(OneTable):
 
     def _summed(self, starts: Integers, stops: Integers, level: float) -> pd.DataFrame:
         checked_level(level)
-        spread = within(self._ordered, starts, stops, _ONE, NO_WEIGHT)
+        spread = within(self._ordered, CellRanges(starts, stops, _ONE, NO_WEIGHT))
         ends = np.stack([starts, stops])
         padded = (np.pad(values, ((0, 0), (1, 0))) for values in (self._ordered.cells, self._whole))
         released, counts = (

@@ -33,21 +33,16 @@ Source
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.sites import packing, protocol, summing
-from dpmodels.sites.key_file import PairStream, pair_key
+from dpmodels.sites.key_file import PairStream, Secrets
 from dpmodels.typing import Floats, Integers
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 # Correlated noise over the planned one, a choice: the leak is then 10⁻⁶ of the budget.
 RATIO = 1024.0
@@ -89,10 +84,10 @@ class Cape(summing.MaskedSum):
             raise ArgumentError("protocol='cape' needs two sites or more for noise to cancel")
         return names
 
-    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: protocol.Names) -> None:
+    def check(self, joint: protocol.Joint) -> None:
         """Refuse strategies without Gaussian noise on integers, and noise beyond 64 bits."""
-        packing.require_gaussian(strategy, plan, self.trust.name)
-        self.share(plan, len(names))
+        packing.require_gaussian(joint.strategy, joint.plan, self.trust.name)
+        self.share(joint.plan, len(joint.names))
 
     def partners(self, place: int, sites: int) -> tuple[int, ...]:
         """Return the places of the sites that a site shares noise with."""
@@ -120,37 +115,27 @@ class Cape(summing.MaskedSum):
         return summing.noise_share(honest, packing.multiplier(plan), packing.scales(plan), leak)
 
     def view(
-        self,
-        strategy: AnyStrategy,
-        statistics: protocol.Statistics,
-        plan: packing.AnyPlan,
-        entropy: Entropy,
+        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
     ) -> Floats:
         """Return the honest sum, and each honest vector without the masks that colluders share."""
-        return summing.coalition_view(self, statistics, plan, entropy, self.pair_noise)
+        return summing.coalition_view(self, joint, statistics, entropy, self.pair_noise)
 
     def send(
         self,
         payload: packing.Payload,
         plan: packing.AnyPlan,
-        place: int,
-        private: X25519PrivateKey,
-        public: Sequence[bytes],
-        session: bytes,
+        secrets: Secrets,
         words: int,
         entropy: Entropy,
     ) -> summing.Words:
         """Return what a site sends; as of :class:`SecureSum`, with correlated noise for masks."""
-        partners = self.partners(place, len(public))
-        pairs = {
-            partner: PairStream(pair_key(private, public[partner], session)) for partner in partners
-        }
+        place, sites = secrets.site.place, len(secrets.site.public)
 
         def mask(partner: int) -> summing.Words:
-            return summing.to_words(self.pair_noise(plan, pairs[partner], len(public)), words)
+            return summing.to_words(self.pair_noise(plan, secrets.stream(partner), sites), words)
 
-        masks = summing.pair_masks(place, partners, mask)
-        return summing.masked(payload, plan, self.share(plan, len(public)), masks, words, entropy)
+        masks = summing.pair_masks(place, self.partners(place, sites), mask)
+        return summing.masked(payload, plan, self.share(plan, sites), masks, words, entropy)
 
     def pair_noise(self, plan: packing.AnyPlan, secret: PairStream, sites: int) -> Integers:
         """Draw what the first of two sites adds and the second takes off."""

@@ -27,11 +27,11 @@ import numpy as np
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.external_files import LONGEST
 from dpmodels.mechanisms import Gauss
-from dpmodels.mechanisms.protocol import AnyStrategy, Plan, PlanOfStrategy
+from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease, MomentNoise, MomentsRelease
 from dpmodels.sites import packing, protocol
-from dpmodels.sites.key_file import Participant
+from dpmodels.sites.key_file import Secrets
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
@@ -79,10 +79,11 @@ class DPdisPCA(protocol.MessageProtocol):
     passes_noise: ClassVar[bool] = True
     lawful: ClassVar[bool] = False
 
-    def check(self, strategy: object, plan: PlanOfStrategy, names: protocol.Names) -> None:
+    def check(self, joint: protocol.Joint) -> None:
         """Refuse all but the Gaussian mechanism for components, and an R out of range."""
-        packing.require_gaussian(strategy, plan, self.trust.name)
-        if not isinstance(strategy, Gauss):
+        plan = joint.plan
+        packing.require_gaussian(joint.strategy, plan, self.trust.name)
+        if not isinstance(joint.strategy, Gauss):
             raise ArgumentError(
                 "protocol='dpdispca' keeps the leading directions of a second moment, which is "
                 "for dp.dp_pca and dp.dp_cov: write protocol='full' or 'secure_sum'"
@@ -97,17 +98,12 @@ class DPdisPCA(protocol.MessageProtocol):
             )
 
     def release(
-        self,
-        strategy: Any,
-        statistics: protocol.Statistics,
-        names: protocol.Names,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
+        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
     ) -> AnyRelease:
         """Release each site's leading part, and add."""
-        releases = [strategy.release(statistic, plan, entropy) for statistic in statistics]
-        roots = [self.root(release, plan) for release in releases]
-        return self.join(roots, releases, names, plan)
+        releases = [_released(joint, statistic, entropy) for statistic in statistics]
+        roots = [self.root(release, joint.plan) for release in releases]
+        return self.join(roots, releases, joint.names)
 
     def root(self, release: MomentsRelease, plan: Plan) -> Root:
         """Return what a site sends of its own release.
@@ -123,23 +119,17 @@ class DPdisPCA(protocol.MessageProtocol):
         return Root(release.count, release.total, leading)
 
     def view(
-        self, strategy: Any, statistics: protocol.Statistics, plan: Plan, entropy: Entropy
+        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
     ) -> Floats:
         """Return the number of rows and the leading part that the first site sends."""
-        sent = self.root(strategy.release(statistics[0], plan, entropy), plan)
+        sent = self.root(_released(joint, statistics[0], entropy), joint.plan)
         return np.append(sent.root @ sent.root.T, sent.complete)
 
     def part(
-        self,
-        strategy: Any,
-        statistic: Statistic,
-        plan: Plan,
-        participant: Participant | None,
-        session: bytes,
-        entropy: Entropy,
+        self, joint: protocol.Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
     ) -> Floats:
         """Return the site's root, after its number of rows and their sum."""
-        root = self.root(strategy.release(statistic, plan, entropy), plan)
+        root = self.root(_released(joint, statistic, entropy), joint.plan)
         total = np.zeros(0) if root.total is None else root.total
         return np.concatenate([[root.complete], total, root.root.ravel()])
 
@@ -149,14 +139,10 @@ class DPdisPCA(protocol.MessageProtocol):
         return "floats", (1 + columns * plan.facts.centred + columns * self._kept(plan),)
 
     def whole(
-        self,
-        strategy: AnyStrategy,
-        parts: protocol.Parts,
-        names: protocol.Names,
-        rows: Sequence[int],
-        plan: Plan,
+        self, joint: protocol.Joint, parts: protocol.Parts, rows: Sequence[int]
     ) -> AnyRelease:
         """Add what the sites sent."""
+        strategy, plan, names = joint
         columns, silent = plan.facts.columns, np.zeros(len(packing.scales(plan)), dtype=object)
         roots, terms = [], []
         for name, numbers, count in zip(names, parts, rows, strict=True):
@@ -166,12 +152,12 @@ class DPdisPCA(protocol.MessageProtocol):
             total = first if plan.facts.centred else None
             roots.append(Root(float(numbers[0]), total, numbers[-last:].reshape(columns, -1)))
             terms.append(packing.unpack(strategy, silent, plan, count, 1.0))
-        return self.join(roots, terms, names, plan)
+        return self.join(roots, terms, names)
 
     def _kept(self, plan: Plan) -> int:
         return self.R or plan.facts.components or plan.facts.columns
 
-    def join(self, roots: Any, terms: Any, names: protocol.Names, plan: Plan) -> AnyRelease:
+    def join(self, roots: Any, terms: Any, names: protocol.Names) -> AnyRelease:
         """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost."""
         seconds = [root.root @ root.root.T + _of_mean(root.complete, root.total) for root in roots]
         sent = [
@@ -185,6 +171,12 @@ class DPdisPCA(protocol.MessageProtocol):
         centred = 0 if total.total is None else total.total.size
         numbers = 1 + centred + roots[0].root.size
         return packing.shared_by(replace(total, noise=noise), self.trust, names, numbers)
+
+
+def _released(joint: protocol.Joint, statistic: Statistic, entropy: Entropy) -> MomentsRelease:
+    release = joint.strategy.release(statistic, joint.plan, entropy)
+    assert isinstance(release, MomentsRelease)
+    return release
 
 
 def _of_mean(count: float, total: Floats | None) -> Floats | float:

@@ -47,7 +47,7 @@ from dpmodels.privacy.events import GaussianEvent
 from dpmodels.released import AnyRelease
 from dpmodels.request import canonical, difference
 from dpmodels.sites.joint_rounds import fineness
-from dpmodels.sites.key_file import Participant, pair_key
+from dpmodels.sites.key_file import Participant, Secrets, pair_key
 from dpmodels.sites.message import (
     EVERYBODY,
     PRESENT,
@@ -70,6 +70,7 @@ from dpmodels.sites.message import (
     values_of,
 )
 from dpmodels.sites.packing import draw
+from dpmodels.sites.protocol import Joint
 from dpmodels.sites.quorum import Quorum
 from dpmodels.sites.secure_sum import SecureSum
 from dpmodels.sites.summing import WORDS, MaskedSum, Words, add, from_words, negative, to_words
@@ -121,7 +122,7 @@ class Question(NamedTuple):
     """What a mechanism asks in one round."""
 
     basis: str  # A digest of the public facts that the sites' integers share
-    part: Callable[[Participant, bytes], Words]  # What a site sends: noisy and masked
+    part: Callable[[Secrets], Words]  # What a site sends: noisy and masked
     shape: tuple[int, int]  # Of the words
 
 
@@ -160,8 +161,8 @@ class Exchange(NoiseOfSites):
         self._statistic = statistic
         if not (isinstance(protocol, SecureSum) and protocol.in_rounds(strategy)):
 
-            def part(participant: Participant, session: bytes) -> Words:
-                return protocol.part(strategy, statistic, plan, participant, session, source())
+            def part(secrets: Secrets) -> Words:
+                return protocol.part(Joint(strategy, plan, names), statistic, secrets, source())
 
             _, (words, size) = protocol.shape(plan)
             answer = self.ask(Question(statistic.fingerprint.digest, part, (words, size)))
@@ -171,8 +172,8 @@ class Exchange(NoiseOfSites):
             rows = [answer.rows or 0, *(0 for _ in present[1:])]
             if isinstance(protocol, SecureSum):
                 absent = len(names) - len(present)
-                return protocol.whole(strategy, parts, present, rows, plan, absent)
-            return protocol.whole(strategy, parts, names, rows, plan)
+                return protocol.whole(Joint(strategy, plan, present), parts, rows, absent)
+            return protocol.whole(Joint(strategy, plan, names), parts, rows)
         self._rounds = _Rounds(protocol, len(names), plan.events, statistic.fingerprint.digest)
         if plan.facts.adjacency.n_public and (n_absent := self._rows_of_others()):
             statistic = statistic + strategy.measure(self._absent(n_absent), plan)
@@ -240,14 +241,12 @@ class _Rounds(NamedTuple):
         sizes = [[exact.size, f"{scale:.6g}"] for exact, scale in parts]
         size = sum(exact.size for exact, _ in parts)
 
-        def part(participant: Participant, session: bytes) -> Words:
+        def part(secrets: Secrets) -> Words:
             shares = [np.full(exact.size, scale * finer) for exact, scale in parts]
             noise = draw(np.concatenate(shares) / math.sqrt(self.sites), source())
             exact = np.concatenate([one.ravel().astype(object) * finer for one, _ in parts])
             sent = to_words(exact + noise.astype(object), WORDS)
-            for mask in self.protocol.masks(
-                participant.place, participant.private, participant.public, session, sent.shape
-            ):
+            for mask in self.protocol.masks(secrets, sent.shape):
                 add(sent, mask)
             return sent
 
@@ -275,7 +274,7 @@ class SiteRounds(Exchange):
         site, number = self._site, self._number
         if not copy_file(site.key, number).exists():
             assert site.participant is not None
-            values = question.part(site.participant, canonical(terms))
+            values = question.part(Secrets(site.participant, canonical(terms)))
             assert values.shape == question.shape
             if site.quorum is not None:
                 values = site.quorum.conceal(values, site.participant, canonical(terms))

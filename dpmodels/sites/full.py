@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
 from dpmodels.sites import packing, protocol
-from dpmodels.sites.key_file import Participant
+from dpmodels.sites.key_file import Secrets
 from dpmodels.sites.summing import WORDS, from_words, to_words
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact, Floats
@@ -44,26 +43,18 @@ class Full(protocol.MessageProtocol):
     )
     passes_noise: ClassVar[bool] = True
 
-    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: protocol.Names) -> None:
+    def check(self, joint: protocol.Joint) -> None:
         """Refuse strategies without Gaussian noise, and weights that make no sense."""
-        packing.require_gaussian(strategy, plan, self.trust.name)
-        packing.checked_weights(self.weights, plan, self.trust.name)
+        packing.require_gaussian(joint.strategy, joint.plan, self.trust.name)
+        packing.checked_weights(self.weights, joint.plan, self.trust.name)
 
     def release(
-        self,
-        strategy: AnyStrategy,
-        statistics: protocol.Statistics,
-        names: protocol.Names,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
+        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
     ) -> AnyRelease:
         """Release each site's, and add."""
-        payloads = [packing.pack(statistic, plan) for statistic in statistics]
-        releases = [
-            packing.unpack(strategy, self.send(payload, plan, entropy), plan, payload.rows, 1.0)
-            for payload in payloads
-        ]
-        return self.join(releases, names, plan)
+        payloads = [packing.pack(statistic, joint.plan) for statistic in statistics]
+        sent = (self.send(payload, joint.plan, entropy) for payload in payloads)
+        return self._joined(joint, sent, [payload.rows for payload in payloads])
 
     def send(self, payload: packing.Payload, plan: packing.AnyPlan, entropy: Entropy) -> Exact:
         """Return what a site sends: its integers with the planned noise."""
@@ -71,48 +62,35 @@ class Full(protocol.MessageProtocol):
         return noisy
 
     def view(
-        self,
-        strategy: AnyStrategy,
-        statistics: protocol.Statistics,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
+        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
     ) -> Floats:
         """Return what the first site sends; the others' say nothing of its rows."""
-        return self.send(packing.pack(statistics[0], plan), plan, entropy).astype(np.float64)
+        payload = packing.pack(statistics[0], joint.plan)
+        return self.send(payload, joint.plan, entropy).astype(np.float64)
 
     def part(
-        self,
-        strategy: AnyStrategy,
-        statistic: Statistic,
-        plan: packing.AnyPlan,
-        participant: Participant | None,
-        session: bytes,
-        entropy: Entropy,
+        self, joint: protocol.Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
     ) -> Exact:
         """Return the site's noisy integers."""
-        return to_words(self.send(packing.pack(statistic, plan), plan, entropy), WORDS)
+        return to_words(self.send(packing.pack(statistic, joint.plan), joint.plan, entropy), WORDS)
 
     def shape(self, plan: packing.AnyPlan) -> tuple[str, tuple[int, ...]]:
         """Return the shape of the integers as words."""
         return "words", (WORDS, len(packing.scales(plan)))
 
     def whole(
-        self,
-        strategy: AnyStrategy,
-        parts: protocol.Parts,
-        names: protocol.Names,
-        rows: Sequence[int],
-        plan: packing.AnyPlan,
+        self, joint: protocol.Joint, parts: protocol.Parts, rows: Sequence[int]
     ) -> AnyRelease:
         """Add what the sites sent."""
-        pairs = zip(map(from_words, parts), rows, strict=True)
-        releases = [packing.unpack(strategy, noisy, plan, count, 1.0) for noisy, count in pairs]
-        return self.join(releases, names, plan)
+        return self._joined(joint, map(from_words, parts), rows)
 
-    def join(
-        self, releases: Sequence[packing.Summed], names: protocol.Names, plan: PlanOfStrategy
+    def _joined(
+        self, joint: protocol.Joint, sent: Iterable[Exact], rows: Sequence[int]
     ) -> AnyRelease:
-        """Add what the sites released, at no further cost."""
+        """Add the noisy integers of all sites, at no further cost."""
+        strategy, plan, names = joint
+        pairs = zip(sent, rows, strict=True)
+        releases = [packing.unpack(strategy, noisy, plan, count, 1.0) for noisy, count in pairs]
         counts = [0 if release.rows is None else release.rows for release in releases]
         total = packing.weighted(releases, packing.site_weights(self.weights, counts))
         return packing.shared_by(total, self.trust, names, len(packing.scales(plan)))

@@ -39,6 +39,17 @@ class Participant(NamedTuple):
     private: X25519PrivateKey
 
 
+class Secrets(NamedTuple):
+    """What a site shares with each of the others in one release, which the session names."""
+
+    site: Participant
+    session: bytes
+
+    def stream(self, partner: int) -> PairStream:
+        """Return the random words that this site and another one have, and nobody else."""
+        return PairStream(pair_key(self.site.private, self.site.public[partner], self.session))
+
+
 @dataclass(frozen=True)
 class Used:
     """What a key was used for: one message, and where it is until it is visible."""

@@ -27,13 +27,12 @@ import numpy as np
 from dpmodels.atomic_files import discard, publish, require_target, stage
 from dpmodels.errors import FrameError, LedgerError, shorten
 from dpmodels.external_files import Shape, conform, fields_of, parse, read_bytes
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import simulating, source
 from dpmodels.privacy import Charge, Ledger, adjacency
 from dpmodels.request import STATED as QUESTION
 from dpmodels.request import canonical, difference
-from dpmodels.sites.key_file import Participant, Used, read_used, use_up, used_record, wipe
-from dpmodels.sites.protocol import MessageProtocol
+from dpmodels.sites.key_file import Participant, Secrets, Used, read_used, use_up, used_record, wipe
+from dpmodels.sites.protocol import Joint, MessageProtocol
 from dpmodels.sites.quorum import Quorum
 from dpmodels.statistics import Statistic
 from dpmodels.typing import AnyPath, Exact, Plain
@@ -199,18 +198,17 @@ def require_same_terms(messages: Sequence[SiteMessage], names: Sequence[str]) ->
 
 def write_part(
     protocol: MessageProtocol,
-    strategy: AnyStrategy,
+    joint: Joint,
     statistic: Statistic,
-    plan: PlanOfStrategy,
     terms: dict[str, object],
-    site: str,
     participant: Participant | None,
 ) -> SiteMessage:
-    """Return a site's message; called once, after the charge."""
+    """Return the message of the one site of a joint release; called once, after the charge."""
+    (site,) = joint.names
     terms = {**terms, "basis": statistic.fingerprint.digest}
-    session = canonical(terms)
-    values = protocol.part(strategy, statistic, plan, participant, session, source())
-    kind, shape = protocol.shape(plan)
+    secrets = None if participant is None else Secrets(participant, canonical(terms))
+    values = protocol.part(joint, statistic, secrets, source())
+    kind, shape = protocol.shape(joint.plan)
     assert values.shape == shape
     return site_message(terms, site, statistic.cross()[1], values, kind)
 
@@ -232,19 +230,14 @@ def site_message(
 
 
 def join_parts(
-    protocol: MessageProtocol,
-    strategy: AnyStrategy,
-    messages: Sequence[SiteMessage],
-    plan: PlanOfStrategy,
-    basis: str,
+    protocol: MessageProtocol, joint: Joint, messages: Sequence[SiteMessage], basis: str
 ) -> object:
-    """Make the release of the messages of all sites, at no further cost."""
+    """Make the release of the messages of all sites, in their order, at no further cost."""
     if any(message.terms["basis"] != basis for message in messages):
         raise FrameError(_OTHER_LATTICE)
-    names = tuple(message.site for message in messages)
     rows = [0 if message.rows is None else message.rows for message in messages]
-    parts = [values_of(message, *protocol.shape(plan)) for message in messages]
-    release = protocol.whole(strategy, parts, names, rows, plan)
+    parts = [values_of(message, *protocol.shape(joint.plan)) for message in messages]
+    release = protocol.whole(joint, parts, rows)
     assert release.shared is not None
     shared = replace(release.shared, size=len(messages[0].values))
     return replace(release, simulated=messages[0].simulated, shared=shared)

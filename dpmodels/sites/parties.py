@@ -17,7 +17,7 @@ from dpmodels.options import current_settings as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, Guarantee, PureDP
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
-from dpmodels.sites.protocol import POOLED, SiteProtocol
+from dpmodels.sites.protocol import POOLED, Joint, SiteProtocol
 from dpmodels.statistics import Statistic
 
 if TYPE_CHECKING:  # Most calls have one table, and need none of what sites exchange.
@@ -41,13 +41,7 @@ class Witness:
     ) -> None:
         """See what is about to be released from which rows, and charged: nothing has been read."""
 
-    def measured(
-        self,
-        strategy: AnyStrategy,
-        statistics: Sequence[Statistic],
-        names: Sequence[str],
-        plan: PlanOfStrategy,
-    ) -> None:
+    def measured(self, joint: Joint, statistics: Sequence[Statistic]) -> None:
         """See the exact statistics of all holders, which have been paid for."""
 
 
@@ -172,7 +166,7 @@ class Parties:
             (statistic,) = statistics
             protocol = cast("MaskedSum", self.protocol)
             return self.exchange.release(protocol, strategy, statistic, plan)
-        return self.protocol.release(strategy, statistics, self.names, plan, source())
+        return self.protocol.release(Joint(strategy, plan, self.names), statistics, source())
 
 
 def parties(data: object) -> Parties:

@@ -8,11 +8,10 @@ from operator import add
 from typing import ClassVar
 
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
 from dpmodels.sites.packing import shared_by
-from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust
+from dpmodels.sites.protocol import Joint, Names, SiteProtocol, Statistics, Trust
 
 
 @dataclass(frozen=True)
@@ -35,17 +34,10 @@ class Pooled(SiteProtocol):
         source="disjoint rows: parallel composition",
     )
 
-    def release(
-        self,
-        strategy: AnyStrategy,
-        statistics: Statistics,
-        names: Names,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
-    ) -> AnyRelease:
+    def release(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> AnyRelease:
         """Release the sum with the noise of one release."""
-        release = strategy.release(reduce(add, statistics), plan, entropy)
-        return shared_by(release, self.trust, names)
+        release = joint.strategy.release(reduce(add, statistics), joint.plan, entropy)
+        return shared_by(release, self.trust, joint.names)
 
 
 # One site alone, for comparison.
@@ -84,13 +76,7 @@ class Local(SiteProtocol):
             raise ArgumentError(f"Local(site={quoted(self.site)}): expected one of {options}")
         return (self.site,)
 
-    def release(
-        self,
-        strategy: AnyStrategy,
-        statistics: Statistics,
-        names: Names,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
-    ) -> AnyRelease:
+    def release(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> AnyRelease:
         """Release the one statistic."""
-        return shared_by(strategy.release(statistics[0], plan, entropy), self.trust, names)
+        release = joint.strategy.release(statistics[0], joint.plan, entropy)
+        return shared_by(release, self.trust, joint.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
@@ -14,7 +14,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact, Floats
 
 if TYPE_CHECKING:
-    from dpmodels.sites.key_file import Participant
+    from dpmodels.sites.key_file import Secrets
 
 
 # What takes any mechanism; there are no files of it.
@@ -23,6 +23,14 @@ POOLED = "with sites= in one process protocol='pooled', where an aggregator is t
 Names = tuple[str, ...]
 Statistics = tuple[Statistic, ...]
 Parts = Sequence[Exact]
+
+
+class Joint(NamedTuple):
+    """A joint release: of which mechanism, by which plan, and the sites that take part."""
+
+    strategy: AnyStrategy
+    plan: PlanOfStrategy
+    names: Names
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class SiteProtocol(Protocol):
         """Name the sites that take part; refuse too few of them."""
         return names
 
-    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
+    def check(self, joint: Joint) -> None:
         """Refuse what the protocol cannot release, before a row is read or charged."""
 
     def in_rounds(self, strategy: AnyStrategy) -> bool:
@@ -63,20 +71,11 @@ class SiteProtocol(Protocol):
         """Return a function that plans a strategy of rounds for the noise of all sites."""
         raise NotImplementedError
 
-    def release(
-        self,
-        strategy: AnyStrategy,
-        statistics: Statistics,
-        names: Names,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
-    ) -> AnyRelease:
+    def release(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> AnyRelease:
         """Release the sum over the sites; called once, after the ledger was charged."""
         ...
 
-    def view(
-        self, strategy: AnyStrategy, statistics: Statistics, plan: PlanOfStrategy, entropy: Entropy
-    ) -> Floats | None:
+    def view(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> Floats | None:
         """Return what an aggregator and all colluders know of the honest sites' rows.
 
         The rows that an audit changes are the first site's, the last collude.
@@ -92,13 +91,7 @@ class MessageProtocol(SiteProtocol, Protocol):
     keyed: ClassVar[bool] = False
 
     def part(
-        self,
-        strategy: AnyStrategy,
-        statistic: Statistic,
-        plan: PlanOfStrategy,
-        participant: Participant | None,
-        session: bytes,
-        entropy: Entropy,
+        self, joint: Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
     ) -> Exact:
         """Return what one site sends: noisy or masked, uint64 words or float64."""
         ...
@@ -107,13 +100,6 @@ class MessageProtocol(SiteProtocol, Protocol):
         """Return "words" or "floats", and the shape of what each site sends."""
         ...
 
-    def whole(
-        self,
-        strategy: AnyStrategy,
-        parts: Parts,
-        names: Names,
-        rows: Sequence[int],
-        plan: PlanOfStrategy,
-    ) -> AnyRelease:
+    def whole(self, joint: Joint, parts: Parts, rows: Sequence[int]) -> AnyRelease:
         """Make the release of what all sites sent, at no further cost."""
         ...

@@ -23,11 +23,11 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,15 +39,11 @@ from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import AnyRelease
 from dpmodels.sites import packing, summing
 from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning
-from dpmodels.sites.key_file import PairStream, pair_key
-from dpmodels.sites.protocol import Names, Statistics, Trust
+from dpmodels.sites.key_file import Secrets
+from dpmodels.sites.protocol import Joint, Names, Statistics, Trust
 from dpmodels.sites.quorum import least_honest
 from dpmodels.sites.summing import noise_share, pair_masks
 from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
 
 # What a coalition sees of rounds is padded to a multiple of so many numbers: a choice.
 PADDED = 256
@@ -97,10 +93,10 @@ class SecureSum(summing.MaskedSum):
             )
         return names
 
-    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
+    def check(self, joint: Joint) -> None:
         """Refuse strategies without Gaussian noise on integers."""
-        if not self.in_rounds(strategy):
-            packing.require_gaussian(strategy, plan, self.trust.name)
+        if not self.in_rounds(joint.strategy):
+            packing.require_gaussian(joint.strategy, joint.plan, self.trust.name)
 
     def in_rounds(self, strategy: AnyStrategy) -> bool:
         """Whether a strategy asks for several sums, or for a transform of them."""
@@ -112,17 +108,11 @@ class SecureSum(summing.MaskedSum):
         """Return a function that plans a strategy of rounds for the noise of all sites."""
         return planning(plan_of, sites, self.honest(sites), self.trust.name)
 
-    def release(
-        self,
-        strategy: AnyStrategy,
-        statistics: Statistics,
-        names: Names,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
-    ) -> AnyRelease:
+    def release(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> AnyRelease:
         """Run all sites and the aggregator in this process."""
-        if not self.in_rounds(strategy):
-            return super().release(strategy, statistics, names, plan, entropy)
+        if not self.in_rounds(joint.strategy):
+            return super().release(joint, statistics, entropy)
+        strategy, plan, names = joint
         sites = len(names)
         noise = InOneProcess(sites, self.honest(sites), plan.events, entropy)
         release = strategy.release(reduce(add, statistics), plan, noise)
@@ -142,14 +132,8 @@ class SecureSum(summing.MaskedSum):
             sums += f" (some without {', '.join(map(repr, sorted(missed)))})"
         sees = f"{sums}, as all sites do; from each site uniform random numbers"
         trust = replace(self.trust, sees=sees)
-        return packing.shared_by(
-            release,
-            trust,
-            names,
-            numbers,
-            packing.WORD * summing.WORDS,
-            packing.coalition(self.colluders),
-        )
+        word, holds = packing.WORD * summing.WORDS, packing.coalition(self.colluders)
+        return packing.shared_by(release, trust, names, numbers, word, holds)
 
     def share(self, plan: packing.AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
@@ -159,16 +143,14 @@ class SecureSum(summing.MaskedSum):
         """Return the least number of sites in a sum that do not collude."""
         return least_honest(sites - self.colluders, self.dropouts)
 
-    def view(
-        self, strategy: AnyStrategy, statistics: Statistics, plan: packing.AnyPlan, entropy: Entropy
-    ) -> Floats:
+    def view(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> Floats:
         """Return the honest sums, of rounds padded by zeros; single vectors are uniform."""
-        if not self.in_rounds(strategy):
-            return summing.coalition_view(self, statistics, plan, entropy)
-        sites = len(statistics)
+        if not self.in_rounds(joint.strategy):
+            return summing.coalition_view(self, joint, statistics, entropy)
+        sites, plan = len(statistics), joint.plan
         assert all_gaussian(plan.events)
         noise = Coalition(sites, self.honest(sites), plan.events, entropy)
-        strategy.release(reduce(add, statistics), plan, noise)
+        joint.strategy.release(reduce(add, statistics), plan, noise)
         seen = np.array(noise.seen)
         return np.pad(seen, (0, -len(seen) % PADDED))
 
@@ -176,31 +158,20 @@ class SecureSum(summing.MaskedSum):
         self,
         payload: packing.Payload,
         plan: packing.AnyPlan,
-        place: int,
-        private: X25519PrivateKey,
-        public: Sequence[bytes],
-        session: bytes,
+        secrets: Secrets,
         words: int,
         entropy: Entropy,
     ) -> summing.Words:
         """Return what a site sends: its noisy integers under uniform words."""
-        masks = self.masks(place, private, public, session, (words, payload.exact.size))
-        share = self.share(plan, len(public))
+        masks = self.masks(secrets, (words, payload.exact.size))
+        share = self.share(plan, len(secrets.site.public))
         return summing.masked(payload, plan, share, masks, words, entropy)
 
-    def masks(
-        self,
-        place: int,
-        private: X25519PrivateKey,
-        public: Sequence[bytes],
-        session: bytes,
-        shape: tuple[int, int],
-    ) -> list[summing.Words]:
+    def masks(self, secrets: Secrets, shape: tuple[int, int]) -> list[summing.Words]:
         """Return a site's masks of all pairs; the session is what all release, once."""
 
         def mask(partner: int) -> summing.Words:
-            stream = PairStream(pair_key(private, public[partner], session))
-            return stream.words(shape[0] * shape[1]).reshape(shape)
+            return secrets.stream(partner).words(shape[0] * shape[1]).reshape(shape)
 
-        partners = [site for site in range(len(public)) if site != place]
-        return pair_masks(place, partners, mask)
+        place, sites = secrets.site.place, range(len(secrets.site.public))
+        return pair_masks(place, [site for site in sites if site != place], mask)

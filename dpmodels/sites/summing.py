@@ -15,20 +15,17 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy, seeded
 from dpmodels.released import AnyRelease
 from dpmodels.sites import packing
-from dpmodels.sites.key_file import PairStream, pair_key, public_bytes
+from dpmodels.sites.key_file import PairStream, Participant, Secrets, public_bytes
 from dpmodels.sites.packing import AnyPlan, Payload, draw, scales, unit, unpack
-from dpmodels.sites.protocol import MessageProtocol, Names, Parts, Statistics
+from dpmodels.sites.protocol import Joint, MessageProtocol, Names, Parts, Statistics
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact, Flags, Floats, Integers
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    from dpmodels.sites.key_file import Participant
 
 
 Words = NDArray[np.uint64]
@@ -122,10 +119,16 @@ def pair_masks(place: int, partners: Sequence[int], mask: Callable[[int], Words]
     return [mask(partner) if place < partner else negative(mask(partner)) for partner in partners]
 
 
+def secrets_of_all(names: Names, keys: Sequence[X25519PrivateKey]) -> list[Secrets]:
+    """Return what each of the sites in this process shares with the others."""
+    public = tuple(map(public_bytes, keys))
+    return [Secrets(Participant(names, public, *of), b"") for of in enumerate(keys)]
+
+
 def coalition_view(
     protocol: Any,
-    statistics: Sequence[Statistic],
-    plan: AnyPlan,
+    joint: Joint,
+    statistics: Statistics,
     entropy: Entropy,
     pair_noise: Callable[[AnyPlan, PairStream, int], Integers] | None = None,
 ) -> Floats:
@@ -135,16 +138,16 @@ def coalition_view(
     """
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-    n_sites = len(statistics)
+    n_sites, plan = len(statistics), joint.plan
     payloads = [packing.pack(statistic, plan) for statistic in statistics]
     words = words_needed(plan, [payload.rows for payload in payloads])
     # Four words are the 32 bytes of a key.
     keys = [X25519PrivateKey.from_private_bytes(entropy.words(4).tobytes()) for _ in range(n_sites)]
-    public, honest = [public_bytes(key) for key in keys], n_sites - protocol.colluders
+    secrets, honest = secrets_of_all(joint.names, keys), n_sites - protocol.colluders
     seeds = [int(seed) for seed in entropy.words(n_sites)]
     sent = [
-        protocol.send(payload, plan, place, keys[place], public, b"", words, seeded(seeds[place]))
-        for place, payload in enumerate(payloads)
+        protocol.send(payload, plan, of_site, words, seeded(seed))
+        for payload, of_site, seed in zip(payloads, secrets, seeds, strict=True)
     ]
     total = from_words(_added(sent))
     scale = scales(plan) * protocol.share(plan, n_sites)
@@ -154,8 +157,8 @@ def coalition_view(
     for place in range(honest) if pair_noise else ():
         assert pair_noise is not None
         for colluder in set(protocol.partners(place, n_sites)) & set(range(honest, n_sites)):
-            secret = PairStream(pair_key(keys[colluder], public[place], b""))
-            add(sent[place], negative(to_words(pair_noise(plan, secret, n_sites), words)))
+            stream = secrets[colluder].stream(place)
+            add(sent[place], negative(to_words(pair_noise(plan, stream, n_sites), words)))
         views.append(from_words(sent[place]))
     return np.concatenate(views).astype(np.float64)
 
@@ -184,77 +187,43 @@ class MaskedSum(MessageProtocol):
 
     @abstractmethod
     def send(
-        self,
-        payload: Payload,
-        plan: AnyPlan,
-        place: int,
-        private: X25519PrivateKey,
-        public: Sequence[bytes],
-        session: bytes,
-        words: int,
-        entropy: Entropy,
+        self, payload: Payload, plan: AnyPlan, secrets: Secrets, words: int, entropy: Entropy
     ) -> Words:
         """Return what a site sends, its noise under masks, shape (words, numbers).
 
-        The private key is for this release only; `place` is the site's in the order of the public
-        keys, and the session what is released, the same words at all sites.
+        The private key is for this release only; the session is what is released, the same words at
+        all sites.
         """
 
-    def release(
-        self,
-        strategy: AnyStrategy,
-        statistics: Statistics,
-        names: Names,
-        plan: PlanOfStrategy,
-        entropy: Entropy,
-    ) -> AnyRelease:
+    def release(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> AnyRelease:
         """Run all sites and the aggregator in this process, with fresh keys."""
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-        payloads = [packing.pack(statistic, plan) for statistic in statistics]
+        payloads = [packing.pack(statistic, joint.plan) for statistic in statistics]
         rows = [payload.rows for payload in payloads]
-        words = words_needed(plan, rows)
-        keys = [X25519PrivateKey.generate() for _ in payloads]
-        public = [public_bytes(key) for key in keys]
-        sent = [
-            self.send(payload, plan, place, key, public, b"", words, entropy)
-            for place, (payload, key) in enumerate(zip(payloads, keys, strict=True))
-        ]
-
-        return self.whole(strategy, sent, names, rows, plan)
+        words = words_needed(joint.plan, rows)
+        secrets = secrets_of_all(joint.names, [X25519PrivateKey.generate() for _ in payloads])
+        pairs = zip(payloads, secrets, strict=True)
+        sent = [self.send(payload, joint.plan, of, words, entropy) for payload, of in pairs]
+        return self.whole(joint, sent, rows)
 
     def part(
-        self,
-        strategy: AnyStrategy,
-        statistic: Statistic,
-        plan: AnyPlan,
-        participant: Participant | None,
-        session: bytes,
-        entropy: Entropy,
+        self, joint: Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
     ) -> Words:
         """Return what the site sends, as words for any number of rows."""
-        assert participant is not None
-        _, public, place, private = participant
-        payload = packing.pack(statistic, plan)
-        return self.send(payload, plan, place, private, public, session, WORDS, entropy)
+        assert secrets is not None
+        return self.send(packing.pack(statistic, joint.plan), joint.plan, secrets, WORDS, entropy)
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
         """Return the shape of the integers as words."""
         return "words", (WORDS, len(scales(plan)))
 
-    def whole(
-        self,
-        strategy: AnyStrategy,
-        parts: Parts,
-        names: Names,
-        rows: Sequence[int],
-        plan: AnyPlan,
-        absent: int = 0,
-    ) -> AnyRelease:
+    def whole(self, joint: Joint, parts: Parts, rows: Sequence[int], absent: int = 0) -> AnyRelease:
         """Make the release of one vector a site; FrameError if there is none of one.
 
-        Of a round that ended without `absent` sites, `names` are the others.
+        Of a round that ended without `absent` sites, the names are those of the others.
         """
+        strategy, plan, names = joint
         if len(parts) != len(names):
             raise FrameError(
                 f"{len(names) - len(parts)} of {len(names)} sites did not answer: {self.cancels} "

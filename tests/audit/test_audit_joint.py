@@ -87,10 +87,10 @@ def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
     line = joint_audited(protocol)
     result = line.verb.measurement(line.pair.rows)
     honest = result.statistics[: len(SITES) - protocol.colluders]
-    exact = sum(pack(value, result.plan).exact for value in honest)
+    exact = sum(pack(value, result.joint.plan).exact for value in honest)
     with dp.simulation(seed=2):
         recorded = line.verb.batch(line.pair.rows, 200)[:, : exact.size]
-    noise = (recorded - exact.astype(float)) / scales(result.plan)
+    noise = (recorded - exact.astype(float)) / scales(result.joint.plan)
     assert stats.chi2.ppf(5e-7, noise.size) < (noise**2).sum() < stats.chi2.isf(5e-7, noise.size)
 
 

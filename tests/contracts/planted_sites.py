@@ -71,9 +71,9 @@ def a_site_is_counted_twice(patch: pytest.MonkeyPatch) -> None:
         def __init__(self, protocol):
             self.protocol = protocol
 
-        def release(self, strategy, statistics, *more):
+        def release(self, joint, statistics, entropy):
             doubled = (*statistics[:-1], statistics[-1] + statistics[-1])
-            return self.protocol.release(strategy, doubled, *more)
+            return self.protocol.release(joint, doubled, entropy)
 
     def release(self, *arguments):
         return original(Parties(self.names, self.data, Doubling(self.protocol)), *arguments)

@@ -10,7 +10,7 @@ from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
 from dpmodels.noise.sums import half_width, half_widths
 from dpmodels.postprocess.ordered import ordered, within
-from dpmodels.postprocess.protocol import Spread
+from dpmodels.postprocess.protocol import CellRanges, Spread
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
 
@@ -68,7 +68,7 @@ def test_intervals_of_ranges_cover(guarantee):
     covered = 0
     for release, noise in releases(guarantee, cells, 500):
         start, stop = np.sort(rng.choice(CELLS + 1, 2, replace=False))
-        spread = within(release, np.array([start]), np.array([stop]), ONE, NONE)
+        spread = within(release, CellRanges(np.array([start]), np.array([stop]), ONE, NONE))
         sums = release.cells[0, start:stop].sum(keepdims=True)
         low, high = sum_interval(sums, spread, noise, 0.95)
         covered += int(low[0] <= cells[start:stop].sum() <= high[0])

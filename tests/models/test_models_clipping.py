@@ -44,8 +44,8 @@ def exact_counts(rows, formula="~ age + visits", **words):
     """Return the exact counts beside a release of moments, and their plan."""
 
     class Watcher(Witness):
-        def measured(self, strategy, statistics, names, plan):
-            self.last = strategy, statistics[0].cross()[0], plan
+        def measured(self, joint, statistics):
+            self.last = joint.strategy, statistics[0].cross()[0], joint.plan
 
     watcher = Watcher()
     dp.dp_cov(formula, Parties(("",), (rows,), witness=watcher), **words)

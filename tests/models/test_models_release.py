@@ -144,7 +144,7 @@ def test_a_witness_sees_each_step_and_changes_none():
             steps.append(("planned", len(ledger.entries)))
             return "something else"
 
-        def measured(self, strategy, statistics, names, plan):
+        def measured(self, joint, statistics):
             steps.append(("measured", len(ledger.entries)))
             return None
 

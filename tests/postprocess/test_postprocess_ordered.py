@@ -8,6 +8,7 @@ from ordered_cases import matrix, released
 
 from dpmodels.postprocess.hierarchy import line
 from dpmodels.postprocess.ordered import ordered, within
+from dpmodels.postprocess.protocol import CellRanges
 
 SHAPES = ((1, 2), (1, 7), (2, 10), (3, 13), (1, 41))
 CASES = [
@@ -45,7 +46,7 @@ def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums,
     inside, outside, beside = rng.normal(size=(3, len(starts)))
     is_between = (place >= starts[:, None]) & (place < stops[:, None])
     expected = counts.spread(np.where(is_between, inside[:, None], outside[:, None]), beside)
-    variances = within(counts, starts, stops, inside, outside, beside)
+    variances = within(counts, CellRanges(starts, stops, inside, outside, beside))
     assert variances.squares == pytest.approx(expected.squares)
     assert variances.fourths == pytest.approx(expected.fourths)
     assert counts.along(1.0, 1.0, 0.0).squares == pytest.approx(
@@ -94,8 +95,9 @@ def test_ranges_are_the_same_in_blocks_of_any_size(sums, at_once, monkeypatch):
     counts = ordered(released(sums, (2, 10), None), (2, 10))
     starts, stops = np.array([(i, j) for i in range(10) for j in range(i + 1, 11)]).T
     inside, outside, alternatives = np.random.default_rng(1).normal(size=(3, len(starts)))
-    expected = counts.within(starts, stops, inside, outside, alternatives)
+    ranges = CellRanges(starts, stops, inside, outside, alternatives)
+    expected = counts.within(ranges)
     without_ranges = SimpleNamespace(cells=counts.cells, spread=counts.spread)
-    blocked = within(without_ranges, starts, stops, inside, outside, alternatives)
+    blocked = within(without_ranges, ranges)
     np.testing.assert_allclose(blocked.squares, expected.squares)
     np.testing.assert_allclose(blocked.fourths, expected.fourths)

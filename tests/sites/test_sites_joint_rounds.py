@@ -97,8 +97,8 @@ def measured(name, tables):
     holders = Parties(tuple("AB"), tuple(tables), SecureSum(), witness=witness)
     with dp.simulation(seed=3):
         fitted(name, {"data": holders})
-    strategy, statistics, _, plan = witness.measurements[0]
-    return strategy, statistics, plan
+    joint, statistics = witness.measurements[0]
+    return joint.strategy, statistics, joint.plan
 
 
 @pytest.mark.expensive

@@ -13,7 +13,7 @@ from scipy.stats import kstest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.sites import SecureSum, quorum
-from dpmodels.sites.key_file import PairStream, Participant, public_bytes
+from dpmodels.sites.key_file import PairStream, Participant, Secrets, public_bytes
 from dpmodels.sites.message import copy_file, read_message
 from dpmodels.sites.quorum import Quorum, least_honest
 from dpmodels.sites.summing import add, from_words, negative, to_words
@@ -36,8 +36,7 @@ def sent_by(rule, people, exact, session=b"round 1"):
     sent = []
     for member, integers in zip(people, exact, strict=True):
         masked = to_words(np.array(integers, dtype=object), 2)
-        public = (member.place, member.private, member.public)
-        for mask in SecureSum().masks(*public, session, SHAPE):
+        for mask in SecureSum().masks(Secrets(member, session), SHAPE):
             add(masked, mask)
         flat = rule.conceal(masked, member, session)
         sent.append((flat[:12].reshape(SHAPE), flat[12:].reshape(rule.shares_shape)))
@@ -117,7 +116,7 @@ def test_a_late_message_is_uniform_for_whoever_has_all_openings():
         assert from_words(opened).tolist() == [21] * 6
         everything = sent[2][0].copy()
         for place in (0, 1, 3):
-            mask = SecureSum().masks(2, people[2].private, people[2].public, session, SHAPE)
+            mask = SecureSum().masks(Secrets(people[2], session), SHAPE)
             add(everything, negative(mask[place if place < 2 else place - 1]))
         late.append(everything.ravel() / 2.0**64)
     assert kstest(np.concatenate(late), "uniform").pvalue > 1e-6
@@ -129,7 +128,7 @@ def test_without_a_pad_a_late_message_would_be_open(monkeypatch):
     monkeypatch.setattr(quorum, "add", lambda total, addend: None)
     flat = [value[0] for value in sent_by(rule, people, [[7] * 6] * 4)]
     late = flat[2]
-    for mask in SecureSum().masks(2, people[2].private, people[2].public, b"round 1", SHAPE):
+    for mask in SecureSum().masks(Secrets(people[2], b"round 1"), SHAPE):
         add(late, negative(mask))
     assert from_words(late).tolist() == [7] * 6
 

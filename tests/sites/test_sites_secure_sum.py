@@ -17,12 +17,15 @@ from dpmodels.sites import Cape, SecureSum
 from dpmodels.sites.key_file import (
     KeyShare,
     PairStream,
+    Participant,
+    Secrets,
     join_secret,
     pair_key,
     public_bytes,
     split_secret,
 )
 from dpmodels.sites.packing import Payload, draw, scales, unit
+from dpmodels.sites.protocol import Joint
 from dpmodels.sites.summing import add, from_words, words_needed
 
 FALSE_ALARM = 1e-6
@@ -38,17 +41,21 @@ def keys_of(sites):
     return private, [public_bytes(value) for value in private]
 
 
+def secrets_of(private, public, session=b""):
+    names = tuple(map(str, range(len(public))))
+    sites = (Participant(names, tuple(public), *of) for of in enumerate(private))
+    return [Secrets(site, session) for site in sites]
+
+
 def sent_by(protocol, plan, exact, words, session=b"s"):
     """What each site sends, and the integers behind it with their noise."""
     private, public = keys_of(len(exact))
+    secrets = secrets_of(private, public, session)
     share = protocol.share(plan, len(exact))
     sent, open_ = [], []
     for place, value in enumerate(exact):
         payload = Payload(np.array(value, dtype=object), 1)
-        entropy = seeded(place)
-        vector = protocol.send(
-            payload, plan, place, private[place], public, session, words, entropy
-        )
+        vector = protocol.send(payload, plan, secrets[place], words, seeded(place))
         noise = draw(scales(plan) * share, seeded(place)).astype(object)
         sent.append(vector)
         open_.append(payload.exact + noise)
@@ -86,14 +93,13 @@ def test_the_sum_is_that_of_the_integers_bit_for_bit(kind, case):
 def test_floats_of_two_machines_give_one_sum(kind):
     """Scales that differ in the last bit: the masks of a pair cancel all the same."""
     protocol, plan, exact = kind(), plan_of(40), [[10**6 + k for k in range(40)]] * 3
-    private, public = keys_of(3)
+    secrets = secrets_of(*keys_of(3))
     sent, total = [], np.zeros(40, dtype=object)
     for place, value in enumerate(exact):
         scale = plan.scale * (1 + 2.0**-52 * (place == 1))
         left = replace(plan, scale=scale)
         payload = Payload(np.array(value, dtype=object), 1)
-        entropy = seeded(place)
-        sent.append(protocol.send(payload, left, place, private[place], public, b"", 1, entropy))
+        sent.append(protocol.send(payload, left, secrets[place], 1, seeded(place)))
         noise = draw(scales(left) * protocol.share(left, 3), seeded(place))
         total = total + payload.exact + noise.astype(object)
     assert from_words(total_of(sent)).tolist() == total.tolist()
@@ -146,7 +152,7 @@ def test_a_site_that_does_not_answer_is_detected():
     for protocol in (SecureSum(), Cape()):
         sent, _, _, _ = sent_by(protocol, plan, [[1, 2, 3]] * 4, 1)
         with pytest.raises(FrameError, match="1 of 4 sites did not answer"):
-            protocol.whole(Gaussian(), sent[1:], tuple("ABCD"), [1, 1, 1], plan)
+            protocol.whole(Joint(Gaussian(), plan, tuple("ABCD")), sent[1:], [1, 1, 1])
 
 
 def test_fewer_shares_than_needed_do_not_give_the_secret():
@@ -200,14 +206,10 @@ def test_the_law_of_the_noise_in_the_sum():
     plan = plan_of(6000)
     for protocol in (SecureSum(colluders=1), Cape(colluders=2), SecureSum(colluders=0)):
         names = tuple("ABCDE")
-        keys, public = keys_of(5)
-        sent = [
-            protocol.send(
-                Payload(np.zeros(6000, dtype=object), 0), plan, i, keys[i], public, b"", 1, secure()
-            )
-            for i in range(5)
-        ]
-        release = protocol.whole(Gaussian(), sent, names, [0] * 5, plan)
+        payload = Payload(np.zeros(6000, dtype=object), 0)
+        secrets = secrets_of(*keys_of(5))
+        sent = [protocol.send(payload, plan, of_site, 1, secure()) for of_site in secrets]
+        release = protocol.whole(Joint(Gaussian(), plan, names), sent, [0] * 5)
         honest = 5 - protocol.colluders
         assert release.noise_sd == pytest.approx(plan.noise_sd * (5 / honest) ** 0.5, rel=1e-5)
         assert kstest(release.values / release.noise_sd, "norm").pvalue > FALSE_ALARM
