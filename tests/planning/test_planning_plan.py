@@ -271,3 +271,12 @@ def test_a_session_with_the_planned_share_makes_the_planned_calls():
     assert priced.fits
     lines = {line.name: line.mechanism for line in plan.lines}
     assert sorted(lines.values()) == sorted(priced.table["mechanism"])
+
+
+@pytest.mark.product
+def test_persons_whose_mean_counts_have_the_errors_of_single_rows():
+    rows = planned({"wages": PAIR["wages"]}, eps=0.5)
+    persons = planned({"wages": PAIR["wages"]}, eps=0.5, person="id")
+    assert persons.table["mechanism"].item() == rows.table["mechanism"].item()
+    assert persons.table["identified"].item() == 1
+    assert 0.7 < persons.table["total"].item() / rows.table["total"].item() < 1.5
