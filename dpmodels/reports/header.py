@@ -111,6 +111,8 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
         share, sd = 100 * min(max(ball.shortened, 0.0), 1.0), 100 * ball.shortened_sd
         decimals = 1 if sd >= 0.05 else 2
         what = "shortened" if isinstance(release, MomentsRelease) else "left out"
+        if sd == 0 and what == "left out":
+            return f"{signif(ball.radius, 3)} (no row can be longer)"
         if sd >= LOST_PERCENT:
             return f"{signif(ball.radius, 3)} (% {what}: lost in noise)"
         return f"{signif(ball.radius, 3)} ({share:.{decimals}f} ± {sd:.{decimals}f} % {what})"
