@@ -326,6 +326,11 @@ def _mixed(
         positions = [position for position, normal in enumerate(gaussian) if normal]
         for position, level in zip(positions, normal_levels, strict=True):
             levels[position] = level
+    if min(levels) <= 0:
+        raise BudgetError(
+            f"delta={total.delta:g} is too large to divide between the stages of this release: "
+            "write delta=1e-6, well below 1 over the number of rows."
+        )
     return tuple(ApproxDP(level, total.delta) for level in levels)
 
 
