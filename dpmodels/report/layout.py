@@ -315,7 +315,7 @@ def _spoken(report: Report) -> str:
 
 
 def _names(name: str, spoken: str) -> bool:
-    return name in spoken and bool(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", spoken))
+    return name in spoken and bool(re.search(rf"(?<![\w.\"']){re.escape(name)}(?![\w.\"'])", spoken))
 
 
 # What a report is: cells that are already strings, and where they stand.

@@ -295,9 +295,14 @@ def _cut(text: str) -> str:
 
 
 def legend(codebook: Codebook) -> tuple[tuple[str, str], ...]:
-    """Return the variables that have a label or a unit, as formulas name them, with both."""
-    entries = ((quote(name), words(name, variable)) for name, variable in codebook.items())
-    return tuple((name, text) for name, text in entries if text)
+    """Return the variables that have a label or a unit, as tables name them, with both."""
+    texts = {name: words(name, variable) for name, variable in codebook.items()}
+    return tuple(
+        (shown, text)
+        for name, text in texts.items()
+        if text
+        for shown in dict.fromkeys((quote(name), name))
+    )
 
 
 def axis_title(text: str, codebook: Codebook) -> str:
