@@ -33,7 +33,7 @@ from dpmodels.results.call import (
     DescribedCall,
     MomentsCall,
     TableCall,
-    public_rows,
+    n_public_rows,
     release_facts,
 )
 from dpmodels.results.estimate_table import counted_as as counted_as
@@ -148,7 +148,7 @@ def few_complete(
     weighted = isinstance(release, MomentsRelease) and release.units is not None
     if release.rows is None or release.subset or weighted or counted_in(release) == WEIGHT:
         return ()
-    n_rows = public_rows(release) or release.rows // release.adjacency.places
+    n_rows = n_public_rows(release) or release.rows // release.adjacency.places
     if not complete + DETECTION_SDS * sd < n_rows / 2:  # Nor where none is known
         return ()
     what = counted_as(release.adjacency)

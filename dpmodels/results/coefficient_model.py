@@ -71,11 +71,11 @@ class CoefficientModel(Tested):
         )
         for _ in range(2)
     )
-    aic, bic, deviance, llf, llr, prsquared = (
+    aic, bic, deviance, llr, prsquared = (
         Refused(
             "needs the likelihood of the private rows, which was not released; anova() tests terms"
         )
-        for _ in range(6)
+        for _ in range(5)
     )
     f_test, fvalue, f_pvalue = (
         Refused("is a chi-square here, which allows for noise: see wald_test() and anova()")

@@ -320,7 +320,8 @@ def test_the_limit_of_the_row_norm_and_its_origin():
     ball.shortened_sd = 0.0004
     assert header.row_norm(call, moments(ball)) == "1.25 (3.10 ± 0.04 % shortened)"
     assert header.row_norm(call, Fit(ball=ball)) == "1.25 (3.10 ± 0.04 % left out)"
-    assert header.row_norm(call, Fit(ball=Fit(radius=1.25, shortened=0.0, shortened_sd=0.0))) == "1.25 (no row can be longer)"
+    all_in = Fit(radius=1.25, shortened=0.0, shortened_sd=0.0)
+    assert header.row_norm(call, Fit(ball=all_in)) == "1.25 (no row can be longer)"
     ball.shortened = -0.01
     assert header.row_norm(call, moments(ball)).startswith("1.25 (0.00 ±")
     ball.shortened_sd = 0.49

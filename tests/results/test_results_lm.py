@@ -262,7 +262,7 @@ def test_what_is_read_back_is_the_same(table, tmp_path, formula, words):
 
 
 def test_refusals(fit):
-    likelihood = ("aic", "bic", "deviance", "llf", "llr", "prsquared")
+    likelihood = ("aic", "bic", "deviance", "llr", "prsquared")
     for name in ("fittedvalues", "resid", "residuals", "coef", *likelihood):
         with pytest.raises(NotAvailable, match=name):
             getattr(fit, name)
