@@ -215,10 +215,10 @@ def simulate_call(
 
 
 def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
-    """Return a budget with negligible noise that the call accepts."""
+    """Return a budget with negligible noise that the call accepts, whatever budget it states."""
     for eps in _PLENTY:
-        guarantee = form(eps)
-        guarantee = ZCDP(eps**2) if isinstance(guarantee, ZCDP) else guarantee
+        kind = form(eps)
+        guarantee = ZCDP(eps**2) if isinstance(kind, ZCDP) else replace(kind, eps=eps)
         try:
             terms.price(call, {"budget": guarantee})
         except BudgetError:
