@@ -106,15 +106,13 @@ def warn(text: str, category: type[Warning]) -> None:
 
 
 def _is_once(text: str, category: type[Warning], module: str, line: int) -> bool:
-    for action, message, kind, where, number in warnings.filters:
-        if (
-            issubclass(category, kind)
-            and (message is None or message.match(text))
-            and (where is None or where.match(module))
-            and number in (0, line)
-        ):
-            return action in ("default", "module", "once")
-    return True
+    actions = (
+        action
+        for action, message, kind, name, number in warnings.filters
+        if issubclass(category, kind) and number in (0, line)
+        if (not message or message.match(text)) and (not name or name.match(module))
+    )
+    return next(actions, "default") in ("default", "module", "once")
 
 
 class DPModelsError(Exception):

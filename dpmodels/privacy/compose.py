@@ -327,10 +327,7 @@ def _mixed(
         for position, level in zip(positions, normal_levels, strict=True):
             levels[position] = level
     if min(levels) <= 0:
-        raise BudgetError(
-            f"delta={total.delta:g} is too large to divide between the stages of this release: "
-            "write delta=1e-6, well below 1 over the number of rows."
-        )
+        raise BudgetError(f"delta={total.delta:g} is too large to divide: write delta=1e-6.")
     return tuple(ApproxDP(level, total.delta) for level in levels)
 
 

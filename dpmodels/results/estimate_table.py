@@ -296,12 +296,11 @@ def _cut(text: str) -> str:
 
 def legend(codebook: Codebook) -> tuple[tuple[str, str], ...]:
     """Return the variables that have a label or a unit, as tables name them, with both."""
-    texts = {name: words(name, variable) for name, variable in codebook.items()}
     return tuple(
-        (shown, text)
-        for name, text in texts.items()
-        if text
-        for shown in dict.fromkeys((quote(name), name))
+        (code, text)
+        for name, variable in codebook.items()
+        if (text := words(name, variable))
+        for code in dict.fromkeys((quote(name), name))
     )
 
 

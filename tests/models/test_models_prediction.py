@@ -80,15 +80,15 @@ def test_a_hopeless_call_warns_once_for_the_line_of_the_user(name):
 
 
 def test_a_line_of_a_loop_warns_once_though_filters_change_between_its_calls():
-    shown = []
+    messages = []
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = lambda *words, **options: shown.append(words)
+        warnings.showwarning = lambda *words, **options: messages.append(words)
         for _ in range(3):
             HOPELESS["lm"](table(), codebook=BOOK)
             with warnings.catch_warnings():  # As within pandas: Python forgets what it printed
                 warnings.simplefilter("ignore")
-    assert len(shown) == 1
+    assert len(messages) == 1
     assert len({str(told(HOPELESS["lm"])) for _ in range(2)} - {"[]"}) == 1
 
 

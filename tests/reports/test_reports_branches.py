@@ -127,10 +127,10 @@ def test_an_intercept_that_rests_on_few_rows_is_noted():
     start = "Intercept: most rows are on one side"
     assert printed(lm._notes(linear()), start) == 0
     assert printed(lm._notes(linear(has_heavy_tail=True)), start) == 1
-    lost = pd.Series([False, True], ["Intercept", "x"])
+    hidden = pd.Series([False, True], ["Intercept", "x"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lm, "_unidentified", lambda _: [])
-        notes = lm._notes(linear(has_heavy_tail=True, identified=lost))
+        notes = lm._notes(linear(has_heavy_tail=True, identified=hidden))
     assert printed(notes, start) == 0
 
 

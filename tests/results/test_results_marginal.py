@@ -379,9 +379,9 @@ def test_a_quoted_name_is_read_in_single_quotes_and_alone():
         fit = dp.dp_lm(
             "y ~ Q('home town') + Q('net pay')", rows, codebook=book, eps=100.0, delta=1e-6
         )
-    one = fit.t_test("Q('net pay') = 0")
-    pd.testing.assert_frame_equal(one, fit.t_test('Q("net pay") = 0'))
-    pd.testing.assert_frame_equal(one, fit.t_test("net pay"))
+    test = fit.t_test("Q('net pay') = 0")
+    pd.testing.assert_frame_equal(test, fit.t_test('Q("net pay") = 0'))
+    pd.testing.assert_frame_equal(test, fit.t_test("net pay"))
     assert fit.wald_test("home town")["df"] == 1
     for name in ("Q('home town')", "home town"):
         assert fit.emmeans(name).tidy()["home town"].tolist() == ["u", "v"]
