@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
@@ -81,12 +82,37 @@ def _begins(first: str, second: str) -> bool:
     return len(short) > 2 and long.startswith(short)
 
 
-def frames_up() -> int:
-    """Return how many frames up the caller of the package is, for the line that a warning names."""
-    frame, level = sys._getframe(1), 1
+# Warnings that were printed, with the file and the line that they name, and how many at most.
+REMEMBERED: Final = 1_000
+_printed: Final = set[tuple[str, str, int]]()
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """Warn of the line that calls the package: once, unless a filter asks for more.
+
+    Python alone forgets what it printed when filters change, as they do within pandas.
+    """
+    frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmodels"):
         frame, level = frame.f_back, level + 1
-    return level
+    if _is_once(text, category, frame.f_globals.get("__name__", ""), frame.f_lineno):
+        place = (text, frame.f_code.co_filename, frame.f_lineno)
+        if place in _printed:
+            return
+        if len(_printed) >= REMEMBERED:
+            _printed.clear()
+        _printed.add(place)
+    warnings.warn(text, category, stacklevel=level)
+
+
+def _is_once(text: str, category: type[Warning], module: str, line: int) -> bool:
+    actions = (
+        action
+        for action, message, kind, name, number in warnings.filters
+        if issubclass(category, kind) and number in (0, line)
+        if (not message or message.match(text)) and (not name or name.match(module))
+    )
+    return next(actions, "default") in ("default", "module", "once")
 
 
 class DPModelsError(Exception):

@@ -46,7 +46,8 @@ def as_level(declared: object, what: str = "level") -> Level:
 def sequence(what: str, declared: object) -> tuple[Any, ...]:
     """Return the items of a list; text is not a list."""
     if isinstance(declared, str | bytes) or not isinstance(declared, Iterable):
-        raise CodebookError(f"{what}={shorten(repr(declared))}: expected a list, such as [-9, 99]")
+        example = '["low", "high"]' if what == "levels" else "[-9, 99]"
+        raise CodebookError(f"{what}={shorten(repr(declared))}: expected a list, such as {example}")
     return tuple(declared)
 
 

@@ -90,3 +90,8 @@ def test_a_text_for_a_bound_is_told_of_days_and_levels(bounds, instead):
     with pytest.raises(CodebookError) as caught:
         dp.codebook(own=bounds)
     assert instead in str(caught.value)
+
+
+def test_levels_in_a_text_are_refused_with_levels_as_the_example():
+    with pytest.raises(CodebookError, match=r'such as \["low", "high"\]'):
+        dp.codebook(x=dp.Categorical("abc"))

@@ -333,9 +333,11 @@ def _arithmetic(node: ast.BinOp, book: Book) -> Value:
         )
     a, b = as_real(left), as_real(right)
     if isinstance(node.op, ast.Div) and b.lower <= 0.0 <= b.upper:
+        advice = f"keep it away from 0, for example ({positive(b)} + 1)"
+        advice = "divide by another number" if isinstance(right, Constant) else advice
         raise FormulaError(
             f"{code!r}: {b.code} reaches 0 within the declared ranges, so the quotient is not "
-            f"bounded; keep it away from 0, for example ({positive(b)} + 1)"
+            f"bounded; {advice}"
         )
     with np.errstate(over="ignore"):
         ends = [

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 MAX_CODE = 2_000
 
 
+# A name without quotes inside, in single quotes.
+_SINGLE_QUOTED: Final = re.compile(r"""\bQ\(\s*'([^'"\\]+)'\s*\)""")
+
+
 def syntax(code: str) -> ast.expr:
     """Parse the text of a factor, with names as they are written; nothing is evaluated."""
     if len(code) > MAX_CODE:
@@ -188,7 +192,7 @@ def quoted_name(node: ast.expr) -> str | None:
 
 def text_of(node: ast.AST) -> str:
     """Return an expression as text fit for an error message."""
-    return shorten(ast.unparse(node), 200)
+    return shorten(requoted(ast.unparse(node)), 200)
 
 
 @dataclass(frozen=True)
@@ -344,6 +348,15 @@ def quote(name: str) -> str:
     return f"Q({json.dumps(name, ensure_ascii=False)})"
 
 
+def requoted(text: str) -> str:
+    """Return a text with names in single quotes as coefficients are called, ``Q("...")``.
+
+    >>> requoted("log(Q('net pay') + 1) > Q('age')")
+    'log(Q("net pay") + 1) > age'
+    """
+    return text if '"' in text else _SINGLE_QUOTED.sub(lambda match: quote(match[1]), text)
+
+
 def _terms(*terms: Term) -> Terms:
     return {frozenset(term): term for term in terms}
 
@@ -424,7 +437,7 @@ def _factor(code: str, reading: Reading) -> Terms:
     if chosen is not None:
         return _terms(*((quote(name),) for name in chosen))
     name = quoted_name(tree)
-    return _terms((code if name is None else quote(name),))
+    return _terms((requoted(code) if name is None else quote(name),))
 
 
 def _product(operator: str, left: Terms, right: Terms) -> Terms:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import FrameError, SyntheticWarning, frames_up
+from dpmodels.errors import FrameError, SyntheticWarning, warn
 from dpmodels.frames import parquet, sql_table
 from dpmodels.frames.columns import ColumnRows, NativeRows, open_mapping, open_structured, require
 from dpmodels.frames.dask_rows import DaskRows, open_dask
@@ -313,11 +312,10 @@ def warn_if_synthetic(data: object) -> None:
     """Warn of a pandas frame whose metadata say that its rows are synthetic."""
     metadata = getattr(data, "attrs", None)
     if isinstance(metadata, Mapping) and SyntheticWarning.KEY in metadata:
-        warnings.warn(
+        warn(
             "data= has rows of a synthetic table: errors do not count the noise that they were "
             "made with. Use lm(), glm(), table(), mean() or quantile() of the dp_synth result",
             SyntheticWarning,
-            stacklevel=frames_up(),
         )
 
 

@@ -287,7 +287,7 @@ def _warn(prediction: Prediction, spec: VerbSpec[object], choice: Planned, n_row
         f"needed if {prediction.assumption}. Nothing is charged yet: see dp.errors.BudgetWarning "
         "to stop before the charge, or to silence this."
     )
-    warnings.warn(text, errors.BudgetWarning, stacklevel=errors.frames_up())
+    errors.warn(text, errors.BudgetWarning)
 
 
 # What other budgets would buy.

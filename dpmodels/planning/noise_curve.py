@@ -64,7 +64,9 @@ class World:
         count = -(-self.n_rows // times)
         frame = self.assumed.block(count) if draw is None else self.assumed.rows(count, draw)
         if self.adjacency.person is not None:
-            persons = np.arange(count) // self.adjacency.places
+            # Of any number of rows whose mean counts, one has the sampling error assumed for all.
+            n_each = 1 if self.adjacency.rows == "mean" else self.adjacency.places
+            persons = np.arange(count) // n_each
             frame = frame.assign(**{self.adjacency.person: persons})
         # Codes of levels are faster to read.
         texts = [name for name, kind in frame.dtypes.items() if is_string_dtype(kind)]
@@ -213,10 +215,10 @@ def simulate_call(
 
 
 def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
-    """Return a budget with negligible noise that the call accepts."""
+    """Return a budget with negligible noise that the call accepts, whatever budget it states."""
     for eps in _PLENTY:
-        guarantee = form(eps)
-        guarantee = ZCDP(eps**2) if isinstance(guarantee, ZCDP) else guarantee
+        kind = form(eps)
+        guarantee = ZCDP(eps**2) if isinstance(kind, ZCDP) else replace(kind, eps=eps)
         try:
             terms.price(call, {"budget": guarantee})
         except BudgetError:

@@ -355,7 +355,8 @@ def plan(
     over : {"median", "worst"}
         Which figure of a call, such as a coefficient or a share, represents it.
     adjacency, person, rows, subset
-        As for the verbs. Each person is assumed to have the largest number of rows allowed.
+        As for the verbs. Each person is assumed to have the largest number of rows allowed, and
+        one with ``rows="mean"``.
 
     Returns
     -------

@@ -178,7 +178,8 @@ def resolve_budget(
             raise BudgetError(f"Neither eps nor budget is given: {_WRITE_BUDGET}.")
         return PureDP(eps) if delta == 0 else ApproxDP(eps, delta)
     if not isinstance(budget, Guarantee):
-        raise BudgetError(f"budget is a {type(budget).__name__}, not a guarantee: {_WRITE_BUDGET}.")
+        kind = type(budget).__name__
+        raise BudgetError(f"budget is of type {kind}, not a guarantee: {_WRITE_BUDGET}.")
     if eps is not None:
         raise BudgetError(f"eps and budget are both given: keep one; {_WRITE_BUDGET}.")
     if delta != 0:

@@ -326,6 +326,8 @@ def _mixed(
         positions = [position for position, normal in enumerate(gaussian) if normal]
         for position, level in zip(positions, normal_levels, strict=True):
             levels[position] = level
+    if min(levels) <= 0:
+        raise BudgetError(f"delta={total.delta:g} is too large to divide: write delta=1e-6.")
     return tuple(ApproxDP(level, total.delta) for level in levels)
 
 

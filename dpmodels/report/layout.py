@@ -315,7 +315,10 @@ def _spoken(report: Report) -> str:
 
 
 def _names(name: str, spoken: str) -> bool:
-    return name in spoken and bool(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", spoken))
+    """Whether a text has a name as a word, which inside quotes is another's."""
+    edge = r"[\w.\"']"
+    word = f"(?<!{edge}){re.escape(name)}(?!{edge})"
+    return name in spoken and bool(re.search(word, spoken))
 
 
 # What a report is: cells that are already strings, and where they stand.

@@ -227,7 +227,7 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
         notes += _error_notes(sandwich, int((~identified).sum()), fit.release)
     if isinstance(fit, GLMResult) and fit.release.meat is not None:
         return (*notes, *(header.step_note(fit) if identified.any() else ()))
-    if fit.release.ball is not None:
+    if fit.release.ball is not None and fit.release.ball.shortened_sd > 0:
         notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
             "the other rows, and all rows if the model holds for all."

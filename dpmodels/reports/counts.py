@@ -35,7 +35,7 @@ from dpmodels.reports.header import (
     weighted_notes,
 )
 from dpmodels.results.base import report_of
-from dpmodels.results.call import TableCall, public_rows
+from dpmodels.results.call import TableCall, n_public_rows
 from dpmodels.results.margin import Margin, ReleasedMargins
 from dpmodels.results.margins import LogLinear, MarginsResult
 from dpmodels.results.table import StatesResult, TableResult
@@ -113,7 +113,7 @@ def reading(release: AnyRelease) -> tuple[str, ...]:
 
 def rounding_note(release: AnyRelease, source: str) -> str:
     """Say how printed counts follow from released ones."""
-    agree = "" if public_rows(release) is None else " and, with the incomplete rows, add up to n"
+    agree = "" if n_public_rows(release) is None else " and, with the incomplete rows, add up to n"
     return f"Counts are nonnegative integers{agree}: computed from {source} in released."
 
 

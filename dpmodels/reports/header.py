@@ -33,7 +33,7 @@ from dpmodels.results.call import (
     DescribedCall,
     MomentsCall,
     TableCall,
-    public_rows,
+    n_public_rows,
     release_facts,
 )
 from dpmodels.results.estimate_table import counted_as as counted_as
@@ -111,6 +111,8 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
         share, sd = 100 * min(max(ball.shortened, 0.0), 1.0), 100 * ball.shortened_sd
         decimals = 1 if sd >= 0.05 else 2
         what = "shortened" if isinstance(release, MomentsRelease) else "left out"
+        if sd == 0 and what == "left out":
+            return f"{signif(ball.radius, 3)} (no row can be longer)"
         if sd >= LOST_PERCENT:
             return f"{signif(ball.radius, 3)} (% {what}: lost in noise)"
         return f"{signif(ball.radius, 3)} ({share:.{decimals}f} ± {sd:.{decimals}f} % {what})"
@@ -146,7 +148,7 @@ def few_complete(
     weighted = isinstance(release, MomentsRelease) and release.units is not None
     if release.rows is None or release.subset or weighted or counted_in(release) == WEIGHT:
         return ()
-    n_rows = public_rows(release) or release.rows // release.adjacency.places
+    n_rows = n_public_rows(release) or release.rows // release.adjacency.places
     if not complete + DETECTION_SDS * sd < n_rows / 2:  # Nor where none is known
         return ()
     what = counted_as(release.adjacency)

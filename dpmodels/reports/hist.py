@@ -202,7 +202,8 @@ def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:
             f"{count(bins)} bins, shown in runs of {count(run_length)}: see between(), cdf(), "
             "quantile(), tidy() and plot()."
         )
-    if not np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6):
+    is_even = np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6)
+    if fit._shape[0] == 1 and not is_even:
         notes.append("Bars: rows per unit, as bins differ in width.")
     return [*notes, *CLIPPED]
 

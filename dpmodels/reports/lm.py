@@ -194,7 +194,7 @@ def _notes(fit: LMResult) -> list[str]:
         "Intercept: most rows are on one side of the line, and few rows on the other may "
         "determine it, so it may cover less than 95 %."
     )
-    notes += Rank.TARGET(heavy) * fit.has_heavy_tail
+    notes += Rank.TARGET(heavy) * (fit.has_heavy_tail and bool(identified[0]))
     if fit.linear.equations.lifted:
         notes += Rank.DETAIL(
             "Intervals allow for slopes along hidden directions of X'X of twice the root mean "

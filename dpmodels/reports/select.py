@@ -110,8 +110,8 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
         )
     elif n_requested < fit.ncandidates:
         notes += Rank.IDENTIFIED(
-            f"The {_ordinal(n_requested)} and the {_ordinal(n_requested + 1)} are not separated: "
-            f"the ranking has noise, and {_shown_of_others(fit)}."
+            f"How far the {_ordinal(n_requested)} is above the {_ordinal(n_requested + 1)} is not "
+            f"known: the ranking has noise, and {_shown_of_others(fit)}."
         )
     if fit.score == GAIN:
         notes.append(

@@ -25,7 +25,7 @@ from dpmodels.results.call import (
     caption_of,
     clipped_table,
     guarantee_words,
-    public_rows,
+    n_public_rows,
     reading_line,
     release_facts,
     release_row,
@@ -330,7 +330,7 @@ class Result(Tabulated):
     @property
     def nobs(self) -> float:
         """Number of rows, or of persons who count as one each; nan where it is private."""
-        n_rows = public_rows(self.release)
+        n_rows = n_public_rows(self.release)
         return float("nan") if n_rows is None else float(n_rows)
 
     def glance(self) -> pd.DataFrame:

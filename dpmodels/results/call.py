@@ -416,7 +416,7 @@ def caption_of(release: AnyRelease) -> str:
     return f"Privacy: {facts['Guarantee']}; neighbours: {hidden}; noise: {mechanism}."
 
 
-def public_rows(release: Released) -> int | None:
+def n_public_rows(release: Released) -> int | None:
     """Return the public number of rows; None where only a maximum by person is public."""
     adjacency: Adjacency = release.adjacency
     n_rows: int | None = release.rows

@@ -28,7 +28,7 @@ from dpmodels.released import (
 )
 from dpmodels.results.base import Result
 from dpmodels.results.bins import OrderedGroup
-from dpmodels.results.call import DescribedCall, TableCall, public_rows
+from dpmodels.results.call import DescribedCall, TableCall, n_public_rows
 from dpmodels.typing import DataArray, Floats
 
 
@@ -263,7 +263,7 @@ def described_line(
     groups: int,
 ) -> dict[str, object]:
     """Return the columns of glance() of a description."""
-    n_rows = np.nan if public_rows(release) is None else public_rows(release)
+    n_rows = np.nan if n_public_rows(release) is None else n_public_rows(release)
     return {"nobs": n_rows, "ncomplete": complete, "ngroups": groups}
 
 

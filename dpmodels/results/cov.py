@@ -26,7 +26,7 @@ from dpmodels.postprocess.normal_equations import NormalEquations, released_equa
 from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Derivation, Result, per_row
-from dpmodels.results.call import MomentsCall, public_rows, release_facts
+from dpmodels.results.call import MomentsCall, n_public_rows, release_facts
 from dpmodels.results.components import Analysis, checked_ncomp, root_sd
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, product_unit, table_of_estimates, unit_of
@@ -160,7 +160,7 @@ class CovResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        n_public = public_rows(self.release)
+        n_public = n_public_rows(self.release)
         return self.ncomplete if n_public is None else n_public
 
     @property

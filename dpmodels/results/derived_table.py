@@ -17,7 +17,7 @@ from scipy.special import chdtrc, ndtr
 from dpmodels.arguments import boolean
 from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
 from dpmodels.formula import Design
-from dpmodels.formula.parse import quote, variables_in
+from dpmodels.formula.parse import quote, requoted, variables_in
 from dpmodels.formula.response import levels_of_fixed
 from dpmodels.inference.least_squares import CoefficientsLaw
 from dpmodels.inference.screening_tests import adjusted_pvalues, simultaneous
@@ -244,9 +244,13 @@ def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats,
         parsed = [read_constraints(terms, part) for part in constraints]
         matrices, right_sides, labels = zip(*parsed, strict=True)
         return np.vstack(matrices), np.concatenate(right_sides), [*chain(*labels)]
+    if isinstance(constraints, str) and constraints not in names:
+        constraints = requoted(constraints)
     if not isinstance(constraints, str):
         matrix, values = _numbers(constraints)
-    elif constraints not in names and (term := terms.named(constraints)) is not None:
+    elif constraints not in names and (
+        term := terms.named(constraints) or terms.named(quote(constraints))
+    ):
         matrix = terms.matrix(term)
         values = np.zeros(len(matrix))
     else:

@@ -295,9 +295,13 @@ def _cut(text: str) -> str:
 
 
 def legend(codebook: Codebook) -> tuple[tuple[str, str], ...]:
-    """Return the variables that have a label or a unit, as formulas name them, with both."""
-    entries = ((quote(name), words(name, variable)) for name, variable in codebook.items())
-    return tuple((name, text) for name, text in entries if text)
+    """Return the variables that have a label or a unit, as tables name them, with both."""
+    return tuple(
+        (code, text)
+        for name, variable in codebook.items()
+        if (text := words(name, variable))
+        for code in dict.fromkeys((quote(name), name))
+    )
 
 
 def axis_title(text: str, codebook: Codebook) -> str:

@@ -15,7 +15,7 @@ from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, s
 from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.expression import compile_factor
-from dpmodels.formula.parse import quote, variables_in
+from dpmodels.formula.parse import quote, requoted, variables_in
 from dpmodels.formula.values import Category, Columns, Truth
 from dpmodels.inference.least_squares import CoefficientsLaw
 from dpmodels.inference.links import Link
@@ -298,7 +298,7 @@ def _variable(design: Design, part: object) -> str:
         name: name for name in design.variables
     }
     text = part if isinstance(part, str) else ""
-    text = text if text in by_text else text.strip()
+    text = text if text in by_text else requoted(text).strip()
     if text in by_text:
         return by_text[text]
     try:

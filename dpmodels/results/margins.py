@@ -26,7 +26,7 @@ from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.released import CountsRelease, MarginsRelease
 from dpmodels.results.base import Derivation, Result, Tabulated, checked_level
-from dpmodels.results.call import INTERCEPT, DescribedCall, TableCall, joined, public_rows
+from dpmodels.results.call import INTERCEPT, DescribedCall, TableCall, joined, n_public_rows
 from dpmodels.results.estimate_table import (
     EstimateTable,
     counted_as,
@@ -275,7 +275,7 @@ class MarginsResult(MarginTables):
         return [Margin(self.source, term) for term in self.source.terms]
 
     def _line(self) -> dict[str, object]:
-        n_rows = public_rows(self.release)
+        n_rows = n_public_rows(self.release)
         return {
             "nobs": np.nan if n_rows is None else n_rows,
             "nmargins": len(self.source.terms),

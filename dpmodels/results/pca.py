@@ -16,7 +16,7 @@ from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease, SubspaceRelease
 from dpmodels.results.base import Refused
-from dpmodels.results.call import MomentsCall, convergence_words, public_rows, release_facts
+from dpmodels.results.call import MomentsCall, convergence_words, n_public_rows, release_facts
 from dpmodels.results.components import (
     Analysis,
     Components,
@@ -149,13 +149,13 @@ class PCAResult(Rotation):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        n_public = public_rows(self.release)
+        n_public = n_public_rows(self.release)
         return self._analysis.best.count if n_public is None else n_public
 
     @property
     def nobs_origin(self) -> str:
         """Where ``nobs`` comes from: ``"public"`` or ``"private, noise sd ..."``."""
-        if public_rows(self.release) is not None:
+        if n_public_rows(self.release) is not None:
             return "public"
         return f"private, noise sd {self.release.noise.count:.2g}"
 
@@ -441,7 +441,7 @@ class SubspaceResult(Rotation):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, else the bought one, else nan."""
-        n_public = public_rows(self.release)
+        n_public = n_public_rows(self.release)
         return self.release.count if n_public is None else n_public
 
     @property

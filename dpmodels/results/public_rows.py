@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from dpmodels.arguments import boolean
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
-from dpmodels.errors import NotAvailable, OutsideWarning, frames_up, shorten
+from dpmodels.errors import NotAvailable, OutsideWarning, shorten, warn
 from dpmodels.formula.coding import RowCoder, on_steps
 from dpmodels.formula.values import Columns
 from dpmodels.typing import Coder, Floats
@@ -103,10 +102,9 @@ def bounds(book: Codebook, name: str) -> tuple[float, float]:
 
 def _warn(outside: NDArray[np.bool_], beyond: dict[str, NDArray[np.bool_]]) -> None:
     counts = (f"{name}: {mask.sum():,}" for name, mask in beyond.items() if mask.any())
-    warnings.warn(
+    warn(
         f"{outside.sum():,} of {len(outside):,} public rows lie outside the codebook's bounds "
         f"({shorten(', '.join(counts), 200)}): their results are nan. Write clip=True to clip "
         "them to the bounds, as the rows of the fit were",
         OutsideWarning,
-        stacklevel=frames_up(),
     )

@@ -97,7 +97,11 @@ def test_a_quoted_name_is_the_variable_however_it_is_quoted():
     assert predictors("~ . - Q('a b')", book) == ["x"]
     assert predictors('~ Q("x") + x', book) == ["x"]
     assert predictors("~ Q('a b'):x - x:Q(\"a b\")", book) == []
-    assert design("~ log(Q('a b') + 1)", book).names == ("log(Q('a b') + 1)",)
+    for term in ("log(Q('a b') + 1)", 'log(Q("a b") + 1)'):
+        assert design(f"~ {term} + Q('a b')", book).names == (
+            'log(Q("a b") + 1)',
+            'Q("a b")',
+        )
 
 
 MICRO, MU = "\u00b5", "\u03bc"

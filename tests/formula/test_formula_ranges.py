@@ -170,6 +170,8 @@ def test_a_library_that_rounds_carelessly_cannot_cross_a_pole(monkeypatch):
     assert coded[0].tolist() == pytest.approx([public.upper[0]] * 3 + [1 / (math.exp(3) - below)])
     with pytest.raises(FormulaError, match="reaches 0"):
         design(f"~ I(1 / (exp(x) - {math.exp(0.1)!r}))", dp.codebook(x=(0.1, 3)))
+    with pytest.raises(FormulaError, match="not bounded; divide by another number"):
+        design("~ I(x / 0)", dp.codebook(x=(0.1, 3)))
 
 
 BASES = ["bs(m, [0])", "bs(m, [-1, 0, 1], 1)", "bs(m, [0], 0)", "poly(m, 3)", "poly(q, 7)"]

@@ -128,7 +128,12 @@ def test_bad_breaks_are_refused_before_a_row_is_read(breaks, message):
         ("~ I(age * 0)", {}, ArgumentError, "is the point 0"),
         ("~ height", {}, CodebookError, "height"),
         ("~ age", {"mechanism": "noise"}, ArgumentError, "mechanism='noise'"),
-        ("~ age", {"ledger": "mine"}, ArgumentError, "expected a dp.Ledger"),
+        (
+            "~ age",
+            {"ledger": "mine"},
+            ArgumentError,
+            r"write dp\.Ledger\.open",
+        ),
         ("~ age", {"ledger": dp.Ledger(0.5)}, LedgerError, "left"),
     ],
 )

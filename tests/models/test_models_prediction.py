@@ -79,6 +79,19 @@ def test_a_hopeless_call_warns_once_for_the_line_of_the_user(name):
     assert "would be needed if" in text
 
 
+def test_a_line_of_a_loop_warns_once_though_filters_change_between_its_calls():
+    messages = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = lambda *words, **options: messages.append(words)
+        for _ in range(3):
+            HOPELESS["lm"](table(), codebook=BOOK)
+            with warnings.catch_warnings():  # As within pandas: Python forgets what it printed
+                warnings.simplefilter("ignore")
+    assert len(messages) == 1
+    assert len({str(told(HOPELESS["lm"])) for _ in range(2)} - {"[]"}) == 1
+
+
 @pytest.mark.parametrize("name", HOPELESS)
 def test_the_warning_is_the_same_for_any_rows(name):
     kinds = ("normal", "canaries", "missing")

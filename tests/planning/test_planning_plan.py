@@ -271,3 +271,20 @@ def test_a_session_with_the_planned_share_makes_the_planned_calls():
     assert priced.fits
     lines = {line.name: line.mechanism for line in plan.lines}
     assert sorted(lines.values()) == sorted(priced.table["mechanism"])
+
+
+@pytest.mark.product
+def test_persons_whose_mean_counts_have_the_errors_of_single_rows():
+    rows = planned({"wages": PAIR["wages"]}, eps=0.5)
+    persons = planned({"wages": PAIR["wages"]}, eps=0.5, person="id")
+    assert persons.table["mechanism"].item() == rows.table["mechanism"].item()
+    assert persons.table["identified"].item() == 1
+    assert 0.7 < persons.table["total"].item() / rows.table["total"].item() < 1.5
+
+
+@pytest.mark.product
+def test_sampling_errors_do_not_depend_on_a_budget_that_a_call_states():
+    free = planned({"wages": PAIR["wages"]}).table["sampling"].item()
+    for budget in ({"eps": 0.1}, {"eps": 0.1, "delta": 1e-9}):
+        stated = planned({"wages": dp.call.mean("~ wage", **budget)}, delta=1e-6)
+        assert stated.table["sampling"].item() == pytest.approx(free, rel=0.02)

@@ -56,7 +56,7 @@ def test_the_words_choose_the_guarantee():
         ({"delta": 1e-6}, "Neither eps nor budget is given"),
         ({"eps": 1, "budget": ZCDP(0.1)}, "eps and budget are both given"),
         ({"delta": 1e-6, "budget": ZCDP(0.1)}, "delta=1e-06 is given with budget"),
-        ({"budget": 1.0}, "budget is a float, not a guarantee"),
+        ({"budget": 1.0}, "budget is of type float, not a guarantee"),
     ],
 )
 def test_contradictory_words_are_refused_with_what_to_write(words, complaint):

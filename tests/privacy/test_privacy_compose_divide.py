@@ -65,3 +65,8 @@ def test_pure_and_concentrated_budgets_add_up():
 def test_shares_that_are_none(shares):
     with pytest.raises(BudgetError, match="shares"):
         divide(PureDP(1.0), shares, (False, False))
+
+
+def test_a_delta_that_leaves_a_stage_no_eps_is_named():
+    with pytest.raises(BudgetError, match=r"delta=0\.9 is too large to divide"):
+        divide(ApproxDP(1.0, 0.9), (0.05, 0.95), (True, True))

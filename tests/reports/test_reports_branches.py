@@ -127,6 +127,11 @@ def test_an_intercept_that_rests_on_few_rows_is_noted():
     start = "Intercept: most rows are on one side"
     assert printed(lm._notes(linear()), start) == 0
     assert printed(lm._notes(linear(has_heavy_tail=True)), start) == 1
+    hidden = pd.Series([False, True], ["Intercept", "x"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lm, "_unidentified", lambda _: [])
+        notes = lm._notes(linear(has_heavy_tail=True, identified=hidden))
+    assert printed(notes, start) == 0
 
 
 def test_a_weighted_model_warns_of_incomplete_rows():
@@ -267,10 +272,10 @@ def test_which_residuals_and_rows_were_cut():
     )
     assert printed(coefficients.fit_notes(glm()), "Residuals") == 0
     assert printed(coefficients.fit_notes(glm()), "Rows farther than") == 0
-    assert (
-        printed(coefficients.fit_notes(glm(ball=1)), "Rows farther than the row norm from a rel")
-        == 1
-    )
+    some_out = coefficients.fit_notes(glm(ball=Fit(shortened_sd=0.1)))
+    assert printed(some_out, "Rows farther than the row norm") == 1
+    none_out = coefficients.fit_notes(glm(ball=Fit(shortened_sd=0.0)))
+    assert printed(none_out, "Rows farther than") == 0
 
 
 # Headers
@@ -315,6 +320,8 @@ def test_the_limit_of_the_row_norm_and_its_origin():
     ball.shortened_sd = 0.0004
     assert header.row_norm(call, moments(ball)) == "1.25 (3.10 ± 0.04 % shortened)"
     assert header.row_norm(call, Fit(ball=ball)) == "1.25 (3.10 ± 0.04 % left out)"
+    all_in = Fit(radius=1.25, shortened=0.0, shortened_sd=0.0)
+    assert header.row_norm(call, Fit(ball=all_in)) == "1.25 (no row can be longer)"
     ball.shortened = -0.01
     assert header.row_norm(call, moments(ball)).startswith("1.25 (0.00 ±")
     ball.shortened_sd = 0.49
@@ -438,8 +445,8 @@ def test_small_counts_of_bins_may_be_noise():
     assert hist._lost_note(fit, 4.0) == (hist.RUNS_NOTE,)
 
 
-def bins(breaks, starts, stops):
-    fit = Fit(_shape=(1, len(breaks) - 1), breaks=np.array(breaks, float))
+def bins(breaks, starts, stops, groups=1):
+    fit = Fit(_shape=(groups, len(breaks) - 1), breaks=np.array(breaks, float))
     return hist._hist_notes(fit, Fit(start=np.array(starts), stop=np.array(stops)))
 
 
@@ -454,6 +461,8 @@ def test_runs_and_widths_of_bins_are_described():
         printed(bins([0, 1, 2, 4], [0, 1, 2], [1, 2, 3]), "Bars: rows per unit, as bins differ")
         == 1
     )
+    groups = bins([0, 1, 2, 4], [0, 1, 2], [1, 2, 3], 2)
+    assert printed(groups, "Bars: rows per unit") == 0  # Tables by group have no bars
 
 
 def curve(end, times=(1, 2, 3, 4), spread=0.1):

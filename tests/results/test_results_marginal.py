@@ -370,3 +370,29 @@ def test_values_that_are_offered_for_a_number_lie_in_its_public_range(fits):
         fits["glm"].emmeans("x")
     offered = str(raised.value).partition("at=")[2]
     assert len(fits["glm"].emmeans("x", at=eval(offered)).tidy()) == 2
+
+
+def test_a_quoted_name_is_read_in_single_quotes_and_alone():
+    book = dp.codebook({"home town": ["u", "v"], "net pay": (0, 1)}, y=(-9, 9))
+    rows = {"home town": ["u", "v"] * 600, "net pay": [0.2, 0.4, 0.9] * 400, "y": [1.0, 2.0] * 600}
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm(
+            "y ~ Q('home town') + Q('net pay')", rows, codebook=book, eps=100.0, delta=1e-6
+        )
+    test = fit.t_test("Q('net pay') = 0")
+    pd.testing.assert_frame_equal(test, fit.t_test('Q("net pay") = 0'))
+    pd.testing.assert_frame_equal(test, fit.t_test("net pay"))
+    assert fit.wald_test("home town")["df"] == 1
+    for name in ("Q('home town')", "home town"):
+        assert fit.emmeans(name).tidy()["home town"].tolist() == ["u", "v"]
+
+
+def test_the_label_of_a_quoted_name_is_printed_where_the_table_names_it():
+    number = dp.Numeric(0, 1, label="pay after tax", unit="EUR")
+    book = dp.codebook({"net pay": number}, g=["u", "v"])
+    rows = {"net pay": [0.2, 0.4, 0.9] * 400, "g": ["u", "v"] * 600}
+    with dp.simulation(seed=1):
+        mean = dp.dp_mean("Q('net pay') ~ g", rows, codebook=book, eps=1.0)
+        of_log = dp.dp_mean("log(Q('net pay') + 1) ~ g", rows, codebook=book, eps=1.0)
+    assert str(mean.summary()).count("net pay  pay after tax (EUR)") == 1
+    assert str(of_log.summary()).count('Q("net pay")  pay after tax (EUR)') == 1
