@@ -78,13 +78,13 @@ def test_a_row_is_one_in_all_parts_and_points_together(grouped):
         assert min(vector.tolist()) >= 0
     pairs = list(combinations_with_replacement(vectors, 2))
     for paired in (False, True) if not grouped else (False,):
-        moved = [one - two for one, two in pairs]
+        changes = [first - second for first, second in pairs]
         if paired:
-            released = [np.array([m[2] - m[0], *m[1:2], *m[3:]], dtype=object) for m in moved]
+            released = [np.array([m[2] - m[0], *m[1:2], *m[3:]], dtype=object) for m in changes]
         else:
-            released = moved
+            released = changes
         lengths = [sum(abs(x) for x in m.tolist()) for m in released]
-        squares = [sum(x * x for x in m.tolist()) for m in moved]
+        squares = [sum(x * x for x in m.tolist()) for m in changes]
         assert max(lengths) == 2 * UNITS
         assert max(squares) == 2 * UNITS**2
     assert len(vectors[0]) == parts * (2 if grouped else 1) + 1
@@ -111,7 +111,7 @@ def test_joined_parts_have_the_noise_that_their_law_states(paired, monkeypatch):
     """The derivative of any sum of joined parts by each noise variable, against its weights."""
     monkeypatch.setattr(far_points, "detected", lambda *_: [len(BEYOND) - 2, len(BEYOND) - 1])
     cells, size = (1, 6) if paired else (2, 11)
-    wanted = np.random.default_rng(4).normal(size=cells * 3)
+    weights_of_sum = np.random.default_rng(4).normal(size=cells * 3)
 
     def joined_with(noise):
         raw = np.full(size, 200 / size) + noise
@@ -126,10 +126,12 @@ def test_joined_parts_have_the_noise_that_their_law_states(paired, monkeypatch):
         return ranges._with_points(release_of(values, paired=paired), outer, BEYOND)
 
     start = joined_with(np.zeros(size))
-    slopes = [wanted @ (joined_with(one).values - start.values)[:-1] for one in np.eye(size)]
+    slopes = [
+        weights_of_sum @ (joined_with(step).values - start.values)[:-1] for step in np.eye(size)
+    ]
     points = start.held.points
     weights = Noise("laplace", 1.0, 0 if paired else size, paired=paired, points=points).weights(
-        wanted
+        weights_of_sum
     )
     # Of a pair the last part has no noise of its own.
     slopes = np.delete(slopes, 2) if paired else np.array(slopes)
