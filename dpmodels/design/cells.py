@@ -38,11 +38,13 @@ class PrivateCells(BoundRows):
         self.rows.require_passes("; mechanism='geometric' or 'gaussian', where taken, reads once")
         self.rows.keep(None)
 
-    def clipped(self, lower: float, upper: float) -> PrivateCells:
-        """Return the same rows, with every measured number clipped to a released range."""
+    def clipped(self, lower: float, upper: float, beyond: tuple[float, ...] = ()) -> PrivateCells:
+        """Return the same rows, clipped to a released range or divided between points beyond it."""
         tallies = tuple(
             replace(
-                tally, measured=tally.measured and replace(tally.measured, lower=lower, upper=upper)
+                tally,
+                measured=tally.measured and replace(tally.measured, lower=lower, upper=upper),
+                beyond=beyond,
             )
             for tally in self.tallies
         )
@@ -68,6 +70,7 @@ class PrivateCells(BoundRows):
                 powers.append(f"{measured.code} in {measured.lower!r} to {measured.upper!r}")
             powers += [f"powers to {tally.degree}"] if tally.degree else []
             powers += ["of persons in several cells"] if tally.clustered else []
+            powers += [f"beyond: {tally.beyond!r}"] if tally.beyond else []
             if tally.sampling is not None:
                 facts |= tally.sampling.facts
             facts[f"table {number}"] = "; ".join([*factors, *powers])

@@ -188,12 +188,13 @@ def one_measured(parsed: Sides, verb: str) -> tuple[Real, tuple[Category, ...]]:
     )
 
 
-def positions(value: Real, columns: Columns) -> Floats:
-    """Return where in its public range each row's number lies, from 0 to 1, nan if missing."""
+def positions(value: Real, columns: Columns, *, is_within: bool = True) -> Floats:
+    """Return where in its public range each number lies, nan if missing; `is_within` it, 0 to 1."""
     width = value.upper - value.lower
     if not width > 0:
         return np.asarray(0.0 * np.sign(value.evaluate(columns)))
-    return np.asarray(np.clip((value.evaluate(columns) - value.lower) / width, 0.0, 1.0))
+    raw = (value.evaluate(columns) - value.lower) / width
+    return np.asarray(np.clip(raw, 0.0, 1.0) if is_within else raw)
 
 
 # A subset: the rows for which a condition in the language of formulas holds.

@@ -155,7 +155,8 @@ class Tally:
     Under `sampling` a unit adds one; `degree` is then that of the powers whose means are estimated,
     and the parts are those of :mod:`dpmodels.statistics.sampled`. `running` counts have products of
     the running sums over the levels of the last factor; with `has_missing` the last level of
-    each factor is what is missing, and the products are of cells without it.
+    each factor is what is missing, and the products are of cells without it. Rows outside the range
+    of `measured` are divided between its end and the points `beyond`, in its unit and in order.
     """
 
     factors: tuple[Category, ...]
@@ -166,6 +167,7 @@ class Tally:
     sampling: Sampling | None = None
     running: bool = False
     has_missing: bool = False
+    beyond: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.cells * self.parts > self.max_cells:
@@ -190,7 +192,7 @@ class Tally:
         """Numbers of each cell: the Bernstein parts, and two where persons are in several."""
         if self.sampling is not None:
             return sampled_parts(self.degree, units=self.sampling.design.psu is not None)
-        return self.degree + 1 + 2 * self.clustered
+        return self.degree + 1 + 2 * self.clustered + len(self.beyond)
 
     @property
     def stratum_size(self) -> int:
@@ -225,7 +227,8 @@ class Tally:
     def place(self, columns: Columns) -> Placed:
         """Find the cell and the position of each row."""
         codes = [factor.evaluate(columns) for factor in self.factors]
-        fractions = None if self.measured is None else positions(self.measured, columns)
+        number, is_within = self.measured, not self.beyond
+        fractions = None if number is None else positions(number, columns, is_within=is_within)
         values = [*codes, *([] if fractions is None else [fractions])]
         missing = reduce(np.logical_or, map(np.isnan, values))
         flat = np.zeros(len(missing), dtype=np.intp)

@@ -73,11 +73,11 @@ def dp_mean(
 
     Noise is in proportion to the range. ``"rounds"`` counts the rows by public cells of it, all
     groups together, and clips the numbers to a range estimated from the noisy counts, wide enough
-    for a tail they may hide; rows at a bound far away keep the declared range. Of few rows the
-    range is drawn by the exponential mechanism, so that it hardly ever misses a tenth of them. The
-    table states it and bounds the share of rows outside: the mean is that of the clipped rows, and
-    intervals add a tail that goes on as it falls before the end. If the estimate is not much
-    shorter, the declared range is used.
+    for a tail they may hide. Rows far beyond it are counted apart, without cost, and some 15/eps of
+    them make the range longer. Of few rows the range is drawn by the exponential mechanism, so that
+    it hardly ever misses a tenth of them. The table states it and bounds the share of rows outside:
+    the mean is that of the clipped rows, and intervals add a tail that goes on as it falls before
+    the end. If the estimate is not much shorter, the declared range is used.
 
     Examples
     --------

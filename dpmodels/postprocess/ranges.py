@@ -60,11 +60,12 @@ MIN_DETECTED_FRACTION = 0.25
 
 @dataclass(frozen=True)
 class CellNoise:
-    """The distribution of the independent noise in counts by cell, and its standard deviation."""
+    """The law and the sd of independent noise in counts, and how often two kinds of tests err."""
 
     law: str
     sd: float
     seldom: float = SELDOM
+    at_bound: float = AT_BOUND
 
     def reach(self, cells: int, tries: int = 1) -> float:
         """Return what noise in any of `tries` sums of cells exceeds with probability `seldom`."""
@@ -179,7 +180,7 @@ def cells_with_rows(counts: Floats, noise: CellNoise) -> Flags:
 def rows_at_bounds(edges: Floats, counts: Floats, noise: CellNoise, clip: FoundRange) -> bool:
     """Detect rows at a declared bound far from a range, by a test that errs more often."""
     distances = np.array([clip.lower - edges[0], edges[-1] - clip.upper])
-    has_rows = counts[[0, -1]] > replace(noise, seldom=AT_BOUND).reach(1)
+    has_rows = counts[[0, -1]] > replace(noise, seldom=noise.at_bound).reach(1)
     return bool((has_rows & (distances > SHORTER * (clip.upper - clip.lower))).any())
 
 

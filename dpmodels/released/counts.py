@@ -26,6 +26,9 @@ class HeldIn:
     shape : float
         Shape of the heavier tail that was cut off, by the counts before it: 0 of an exponential
         tail, 1/a of a Pareto tail of index a; 1 where too few rows show it.
+    points : tuple of float or None
+        Positions in the range, from 0 to 1: the ends of a shorter one, whose parts were released,
+        then points beyond it with numbers of rows. None for parts of the range itself.
     """
 
     lower: Quantity
@@ -37,6 +40,7 @@ class HeldIn:
     below_square: Amount = 0.0
     above_square: Amount = 0.0
     shape: Amount = 0.0
+    points: tuple[Quantity, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -228,6 +228,9 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
         return (*Rank.DETAIL(note) * unfound, *range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
     range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
+    if clipping.points:
+        text = f"{facts.measured}: {range_text}, as counts show rows far beyond a shorter range."
+        return Rank.TARGET(text)
     heavy = "; few rows may determine it, so they may cover less than 95 %"
     return Rank.TARGET(
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "

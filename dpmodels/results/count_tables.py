@@ -143,11 +143,14 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     (facts,) = call.tables
     values = balanced(release.values, release.rows)
     is_fitted = facts.sampled is not None and facts.sampled.fitted
-    shared = 0 if release.rows is None or is_fitted else facts.size
+    points = (release.held and release.held.points) or ()
+    size = facts.size + facts.cells * max(len(points) - 2, 0)
+    shared = 0 if release.rows is None or is_fitted else size
     noise = Noise(release.law, release.noise_sd, shared, release.step, release.paired)
     ones = np.ones((1, facts.degree + 1 if release.paired else 1))
     sd = float(np.sqrt(noise.product(ones, ones)[0]))
     parts = values[:-1].reshape(facts.cells, facts.parts)
+    noise = noise._replace(points=points)
     effect, clustered = release.adjacency.design_effect, bool(facts.clustered)
     counts = Counted(parts, float(values[-1]), sd, noise, effect, clustered)
     if facts.sampled is None or release.weights is None:

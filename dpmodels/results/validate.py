@@ -222,6 +222,9 @@ def _require_counts(
     limits = release.held
     if limits is not None and not limits.lower < limits.upper:
         raise FrameError("release.held: expected a range, its lower end first")
+    points = None if limits is None else limits.points
+    if points is not None and not (len(points) > 2 and 0 <= points[0] < points[1] <= 1):
+        raise FrameError("release.held: expected the ends of a range first among its points")
 
 
 def _require_runs(facts: TableCall, release: released.RunsRelease) -> None:

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import pairwise
 from math import comb
 from typing import Final
 
@@ -161,10 +162,19 @@ def _counted(tally: Tally, placed: Placed, units_per_row: int) -> Integers:
         return np.append(np.bincount(cells, minlength=tally.cells), len(complete) - len(cells))
     parts = np.full((1, len(cells)), float(units_per_row))
     if placed.positions is not None:
-        parts = shares(placed.positions[complete], tally.degree, units_per_row)
-    sums = [np.bincount(cells, part, tally.cells) for part in parts]
+        positions = placed.positions[complete]
+        parts = shares(np.clip(positions, 0.0, 1.0), tally.degree, units_per_row)
+    sums = np.stack([np.bincount(cells, part, tally.cells) for part in parts], axis=1)
+    if (number := tally.measured) is not None and tally.beyond:
+        points = (np.array(tally.beyond) - number.lower) / (number.upper - number.lower)
+        is_below, is_out = points < 0, (positions < 0) | (positions > 1)
+        lines = shares_at(positions[is_out], points, units_per_row)
+        counts = np.stack([np.bincount(cells[is_out], at, tally.cells) for at in lines], axis=1)
+        sums[:, 0] -= counts[:, is_below].sum(axis=1)
+        sums[:, -1] -= counts[:, ~is_below].sum(axis=1)
+        sums = np.hstack([sums, counts])
     incomplete = float(units_per_row * (len(complete) - len(cells)))
-    return np.append(np.stack(sums, axis=1).ravel(), incomplete).astype(np.int64)
+    return np.append(sums.ravel(), incomplete).astype(np.int64)
 
 
 def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
@@ -206,6 +216,23 @@ def shares(positions: Floats, degree: int, units_per_row: int) -> Floats:
         left = left - parts[i]
     parts[degree] = left
     return parts
+
+
+def shares_at(positions: Floats, points: Floats, units_per_row: int) -> Floats:
+    """Divide rows far outside the range between the points on both sides of them.
+
+    `points` are below 0 or above 1. Rows nearer than half of the nearest are at the end. Returns
+    integers, shape (points, rows), not negative; what they lack of `units_per_row` is there, too.
+    """
+    lines = [np.zeros((0, len(positions)))]
+    left, right = -points[points < 0][::-1], points[points > 0]
+    for places, end, outer, order in ((-positions, 0.0, left, -1), (positions, 1.0, right, 1)):
+        reached = [
+            np.floor(units_per_row * np.clip((places - start) / (stop - start), 0.0, 1.0))
+            for start, stop in pairwise([*(outer[:1] + end) / 2, *outer])
+        ]
+        lines.append(-np.diff([*reached, np.zeros(len(positions))], axis=0)[::order])
+    return np.vstack(lines)
 
 
 # Exact numbers of rows by undeclared level.
@@ -493,9 +520,9 @@ class CellPasses(OverDesigns[PrivateCells]):
         """Return passes over the same rows, which count so many units of each."""
         return CellPasses(self.designs, units_per_row, count_public=self.count_public)
 
-    def clipped(self, lower: float, upper: float) -> CellPasses:
+    def clipped(self, lower: float, upper: float, beyond: tuple[float, ...] = ()) -> CellPasses:
         """Return passes over the same rows, with the number clipped to a released range."""
-        return self.recipe(tuple(private.clipped(lower, upper) for private in self.designs))
+        return self.recipe(tuple(private.clipped(lower, upper, beyond) for private in self.designs))
 
     def cut(self, edges: tuple[Floats, ...]) -> CellPasses:
         """Return passes over the same rows, in cells with released or public edges, by table."""

@@ -142,5 +142,5 @@ def test_estimates_of_what_is_cut_off_can_be_stored():
     excess = excess_above(edges, counts, noise, end)
     of_scores = caps_of_scores(edges, counts, noise, WeightCap(end, *excess[3:]))
     limits = held_in(edges, counts, noise, float(edges[0]), end)
-    estimates = (*excess[1:], of_scores.beyond, of_scores.beyond_sd, *astuple(limits)[4:])
+    estimates = (*excess[1:], of_scores.beyond, of_scores.beyond_sd, *astuple(limits)[4:9])
     assert [amount(value) for value in estimates] == list(estimates)

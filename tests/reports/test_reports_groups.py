@@ -81,7 +81,8 @@ def test_what_is_said_of_means(fit, date, starts):
 def test_a_heavy_tail_is_named_with_the_range(heavy, clipped):
     fit = means(held=None)
     fit.has_heavy_tail = heavy
-    fit.release.held = Fit(lower=1.0, upper=5.0, outside=0.02, outside_sd=0.01)
+    clipping = {"lower": 1.0, "upper": 5.0, "outside": 0.02, "outside_sd": 0.01}
+    fit.release.held = Fit(**clipping, points=None)
     (note,) = groups._range_notes(fit, TABLE)
     assert note.endswith(clipped)
 

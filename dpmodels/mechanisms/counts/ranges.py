@@ -50,7 +50,8 @@ from dpmodels.mechanisms.count_noise import (
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
-from dpmodels.postprocess import ranges, spreads
+from dpmodels.postprocess import far_points, ranges, spreads
+from dpmodels.postprocess.protocol import balanced
 from dpmodels.postprocess.ranges import found_range
 from dpmodels.postprocess.spreads import Column, complete_rows
 from dpmodels.privacy import ZCDP, Guarantee, LaplaceEvent, PureDP
@@ -166,39 +167,36 @@ class Rounds:
     Theorem
         Rounds: numbers of rows by public cell of the measured number, then the parts of
         ``geometric`` or ``gaussian`` (of ``paired`` for one mean), for the number held in a range
-        that is a function of the earlier releases and public facts. Each is differentially private
-        for any range, so together they are ε-differentially private for the sum of their ε, or
-        ρ-zCDP for the sum of their ρ, by adaptive composition. An (ε, δ) guarantee is met by
-        Laplace noise and leaves its δ unused. With few rows a first look decides whether a range is
-        searched at all, numbers of rows by cell how much of the budget a draw of the range takes,
-        and what is left goes to the parts: charged are the look and parts with all the rest, as one
-        number with Laplace noise, which costs the most (Theorems 62 and 67).
+        that is a function of the earlier releases and public facts, and for means the rows at
+        points far beyond it (Theorem 110). Each is differentially private for any range, so
+        together they are ε-differentially private for the sum of their ε, or ρ-zCDP for the sum of
+        their ρ, by adaptive composition. An (ε, δ) guarantee is met by Laplace noise and leaves its
+        δ unused. With few rows a first look decides whether a range is searched at all, numbers of
+        rows by cell how much of the budget a draw of the range takes, and what is left goes to the
+        parts: charged are the look and parts with all the rest, as one number with Laplace noise,
+        which costs the most (Theorems 62 and 67).
     Sensitivity
         In a search a complete row adds 1 to one cell, all groups together:
-        :func:`dpmodels.statistics.counts.place_counts`. In the parts a row adds parts that are not
-        negative and have the sum 1, whatever the range, since each row is held in it by itself:
-        that of :func:`dpmodels.statistics.counts.count_sensitivity`. In L1 norm both are 2 where a
-        row is replaced and 1 where it is added or removed, in L2 norm √2 and 1. The look is one
-        sum, to which a row adds 1, -2 or 0: 3 where a row is replaced, 2 where it is added or
-        removed. The draw is among nested windows by the rows outside: one row moves all these
-        numbers in one direction, by 1 or not, so that privacy losses are in an interval of length ε
-        (Theorem 67).
+        :func:`dpmodels.statistics.counts.place_counts`. A row adds parts and numbers at points that
+        are not negative and have the sum 1, whatever the range and the points: the sensitivity of
+        :func:`dpmodels.statistics.counts.count_sensitivity`. In L1 norm both are 2 where a row is
+        replaced and 1 where it is added or removed, in L2 norm √2 and 1. The look is one sum, to
+        which a row adds 1, -2 or 0: 3 where a row is replaced, 2 where it is added or removed. The
+        draw is among nested windows by the rows outside: one row moves all these numbers in one
+        direction, by 1 or not, so that privacy losses are in an interval of length ε (Theorem 67).
     Noise
         Independent discrete Laplace noise, under zCDP discrete Gaussian noise. With many rows 15 %
         of the budget is for the numbers of rows by cell; the noise of the mean falls with the
         range, and what it cuts off is weighed against that by the fall of the released numbers of
-        rows (:func:`dpmodels.postprocess.ranges.found_range`); rows that are likely at a bound far
-        away keep the declared range. With fewer rows 4.8 % is for the
+        rows (:func:`dpmodels.postprocess.ranges.found_range`). With fewer rows 4.8 % is for the
         look: less than two thirds of the rows within a ninth of the range, about zero or the bound
         nearest to it, and the declared range stays. Otherwise up to 25 %, the more the fewer rows
         there are, is for numbers of rows by cell, and 10 to 50 %, the more the fewer rows are not
         at zero, for a draw by the exponential mechanism (:mod:`dpmodels.postprocess.ranges`): a row
-        outside counts for twice as much in it as in noisy numbers of the same cost. Noise of
-        several sizes for the excess over several ranges, as ``shells`` has it for squares, gains
-        nothing for a sum: ranges of lengths w_i with shares s_i of ρ have a variance in proportion
-        to ``Σ w_i²/s_i >= (Σ w_i)²``, that of one range. So the release is of the rows held in the
-        range, and the share of those that were outside goes along, with bounds on how far they may
-        be (:mod:`dpmodels.postprocess.ranges`).
+        outside counts for twice as much in it as in noisy numbers of the same cost. The release is
+        of the rows held in the range, with the share of those outside and bounds on how far they
+        may be. Where rows are detected at points beyond, it is of a range up to the farthest of
+        these.
     Numerics
         exact: in all rounds an integer statistic and integer noise of exact law, and a draw of
         exact law; ranges and costs are floating-point functions of released numbers.
@@ -273,17 +271,21 @@ class Rounds:
             parts_plan = _parts_plan(plan.facts, plan.guarantee, spent)
             plan = replace(parts_plan, guarantee=plan.guarantee, events=plan.events)
             statistic = statistic.in_units(plan.units_per_row)
-        passes = (
-            statistic
-            if clip_range is None
-            else statistic.clipped(clip_range.lower, clip_range.upper)
-        )
-        exact, n_rows = passes.cross()
         noised = noised_mean if _paired(plan) else noised_counts
-        release = noised(self.info, plan, exact, n_rows, entropy)
         if clip_range is None:
+            return noised(self.info, plan, *statistic.cross(), entropy)
+        number, beyond = statistic.measured, tuple[float, ...]()
+        if _has_points(statistic, plan):
+            beyond = far_points.points_beyond(clip_range, number.lower, number.upper)
+        exact, n_rows = statistic.clipped(clip_range.lower, clip_range.upper, beyond).cross()
+        by_group = exact[:-1].reshape(-1, statistic.degree + 1 + len(beyond))
+        inner, outer = np.split(by_group, [statistic.degree + 1], axis=1)
+        release = noised(self.info, plan, np.append(inner, exact[-1]), n_rows, entropy)
+        release = replace(release, held=clip_range)
+        if not beyond:
             return release
-        return replace(release, held=clip_range)
+        values, _ = noised_units(replace(plan, units_per_row=1), outer, entropy)
+        return _with_points(release, values / plan.units_per_row, beyond)
 
     def _searched(
         self, statistic: CellPasses, plan: CountPlan, entropy: Entropy
@@ -302,6 +304,25 @@ class Rounds:
         at_anchor = spreads.most_at_anchor(cells, n_rows, column)
         hidden = windows.saved(window, eps) * at_anchor
         return _held_in_window(windows, window, cells, hidden), look + count + share
+
+
+def _with_points(
+    release: CountsRelease, counts: Floats, beyond: tuple[float, ...]
+) -> CountsRelease:
+    """Return the parts of a longer range, up to points beyond it where counts show rows."""
+    clip_range, noise = release.held, ranges.CellNoise(release.law, release.noise_sd)
+    assert clip_range is not None
+    chosen = far_points.detected(counts, np.array(beyond) < clip_range.lower, noise)
+    if not chosen:
+        return release
+    outer, inner = counts[:, chosen], release.values[:-1].reshape(len(counts), -1)
+    if release.paired:
+        inner = inner - np.array([0.5, 0.0, 0.5]) * outer.sum()
+    parts = np.append(np.hstack([inner, outer]), release.values[-1])
+    parts = balanced(parts, None if release.paired else release.rows)
+    limits = far_points.widened(clip_range, [beyond[at] for at in chosen])
+    joined = parts[:-1].reshape(len(counts), -1) @ far_points.joined(limits.points or ())
+    return replace(release, values=np.append(joined, parts[-1]), held=limits)
 
 
 def range_shares(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> tuple[float, ...] | None:
@@ -414,6 +435,12 @@ def _held_in_window(
     )
 
 
+def _has_points(statistic: CellPasses, plan: CountPlan) -> bool:
+    """Whether rows outside a range are divided between points: of a mean, and not of persons."""
+    groups, is_of_rows = statistic.designs[0].tallies[0].cells, plan.facts.adjacency.person is None
+    return _power(statistic) == 1 and is_of_rows and groups <= far_points.MOST_GROUPS
+
+
 def _paired(plan: CountPlan) -> bool:
     return one_mean(plan.facts) and law_of(plan) == "laplace"
 
@@ -425,7 +452,8 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     ends = ranges.range_cells(number.lower, number.upper)
     exact, n_rows = statistic.over_rows(place_counts, ends).cross()
     cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
-    noise = ranges.CellNoise(cells.law, first.noise_sd)
+    at_bound = far_points.BY_CELLS if _has_points(statistic, plan) else ranges.AT_BOUND
+    noise = ranges.CellNoise(cells.law, first.noise_sd, at_bound=at_bound)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))
     found = found_range(ends, cells.values, noise, price, _power(statistic))
