@@ -305,6 +305,9 @@ HEAVIER, LIGHTER = np.array([0.6, 0.75, 0.9]), np.array([-0.5, -0.25])
 # How far a shape may be above its estimate from the counts before the threshold, and one of a tail
 # whose rows are known above that from counts before the end: choices.
 HEAVIER_BY, KNOWN_BY = 0.2, 0.4
+# Laws with a shape above the estimate from the counts before the end count less, as by a normal
+# error of this sd; noise makes estimates below the smallest one: choices, by simulated tables.
+SHAPE_SD, SMALLEST_SHAPE = 0.3, -0.2
 # Rows beyond the innermost of three distances over those beyond the threshold, most and least:
 # choices.
 INNER, LEAST_INNER = 4.0, 1.5
@@ -404,19 +407,29 @@ class Outside(NamedTuple):
 
 
 def excess_beyond(
-    edges: Floats, counts: Floats, noise: CellNoise, end: float, outside: Outside | None = None
+    edges: Floats,
+    counts: Floats,
+    noise: CellNoise,
+    end: float,
+    outside: Outside | None = None,
+    *,
+    by_shape: bool = False,
 ) -> Beyond:
     """Estimate what values exceed the end of a range by, beyond which noise hides all rows.
 
     Posterior medians: means rest on the longest tails. Laws begin before the end, and at the end
     where the rows `outside` of it are given. With rows beyond an edge `sd` is that of distances
-    alone.
+    alone. With `by_shape` laws heavier than the counts before the end count less.
     """
     inside, shapes = np.where(edges[:-1] < end, counts, 0.0), SHAPES
+    shape = shape_before(edges, counts, noise, end) if outside or by_shape else 0.0
     if outside is not None:
-        heaviest = shape_before(edges, counts, noise, end) + KNOWN_BY
-        shapes = np.concatenate([LIGHTER, SHAPES, HEAVIER[heaviest >= HEAVIER]])
+        shapes = np.concatenate([LIGHTER, SHAPES, HEAVIER[shape + KNOWN_BY >= HEAVIER]])
     tail = _tail(edges, counts, noise, end, shapes, inside, outside)
+    if by_shape:
+        above = np.maximum(shapes - max(shape, SMALLEST_SHAPE), 0.0) / SHAPE_SD
+        n_scales = tail.weights.shape[1] // shapes.size
+        tail = tail._replace(weights=tail.weights * np.tile(np.exp(-(above**2) / 2), n_scales))
     middle = len(tail.numbers) // 2
     numbers = tail.numbers if outside is None else tail.numbers[[middle]]
     totals = np.broadcast_to(numbers * tail.first, tail.weights.shape)

@@ -206,7 +206,30 @@ def test_the_mean_of_a_hidden_cell_may_be_anywhere_in_it():
     np.testing.assert_allclose(sds, np.ptp(points, axis=1) / np.sqrt(12))
 
 
+@pytest.mark.parametrize(("rows", "is_limited"), [(400.0, False), (30.0, True)])
+def test_no_mean_errs_by_more_than_the_farther_end_of_its_cell(rows, is_limited):
+    counts = np.array([400.0, 50, 400, 120, 60, 5, 5, 5, 5])
+    histogram = Histogram(np.arange(10.0), counts, 20.0, (0, 2, 9), np.array([450.0, rows]))
+    assert not histogram.is_hidden.any()
+    values, last = values_of_histogram(histogram), histogram.range[1]
+    changes = values.by_sums(values.points[:, None], np.zeros((len(values.points), 1)))
+    limit = 1.96 * np.sqrt((changes[2 : len(counts)] ** 2).sum())
+    away = np.array([mean := values.means(values.points)[1], mean]) - histogram.edges[[2, last]]
+    assert (limit == pytest.approx(np.abs(away).max())) == is_limited
+    assert limit <= np.abs(away).max() * (1 + 1e-9)
+
+
 RANGE = np.concatenate([[0.0], 1e5 * 2.0 ** (-np.arange(96)[::-1] / 6)])
+
+
+def test_a_light_tail_has_a_shorter_limit_where_it_goes_by_the_counts_before_it():
+    x = np.random.default_rng(4).gamma(9, 4, 10_000)
+    histogram, cell = histogram_of(x, 30.0, 5, RANGE, seed=5)
+    rows = np.bincount(cell, minlength=len(histogram.ends) - 1).astype(float)
+    histogram = replace(histogram, rows=rows, rows_sd=20.0)
+    usual, light = (_ends(replace(histogram, is_light=of))[-1].beyond for of in (False, True))
+    assert light.total + 1.96 * light.sd < 0.95 * (usual.total + 1.96 * usual.sd)
+    assert np.maximum(x - _ends(histogram)[-1].at, 0).sum() < light.total + 1.96 * light.sd
 
 
 @pytest.mark.parametrize(

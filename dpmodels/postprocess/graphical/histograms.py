@@ -141,6 +141,7 @@ class Histogram:
     step: float = 0.0  # Between values; 0 of real numbers
     groups: tuple[int, ...] = ()  # Ends of groups of cells that tails are read from; empty for all
     rows_sd: float = 0.0  # Noise sd of each of `rows`
+    is_light: bool = False  # Whether laws of tails heavier than the counts before count less
 
     @cached_property
     def points(self) -> tuple[Floats, Floats]:

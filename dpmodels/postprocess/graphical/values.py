@@ -41,6 +41,8 @@ from dpmodels.typing import Floats, Integers
 # fraction of rows at a bound, from which the laws of a tail may be wrong: choices, by simulated
 # tables.
 HEAVY_SHAPE, UNEXPLAINED_SDS, AT_BOUND = 0.35, 1.5, 2 / 3
+# How many sds of noise the farthest that a mean may be from its estimate is at least.
+MEAN_SDS = 1.96
 # What has a row less where a point has one more: all points of a cell, or those of rows at its end.
 OF_CELL, AT_END = -1, -2
 
@@ -235,7 +237,7 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
     position = np.append(np.argsort(order), [AT_END, OF_CELL])
     cell, references = cell[order], position[references[order]]
     totals, inside = histogram.sums(histogram.weights), histogram.step / 2
-    return CellValues(
+    values = CellValues(
         np.clip(points[order], histogram.edges[0] + inside, histogram.edges[-1] - inside),
         cell,
         rows[order] / totals[cell],
@@ -246,6 +248,27 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
         np.array(largest),
         at_end[order],
     )
+    return replace(values, noise=values.noise * _bounded(histogram, values)[values.source])
+
+
+def _bounded(histogram: Histogram, values: CellValues) -> Floats:
+    """Return factors of the noise by count, at which 1.96 sds of each mean are possible at all.
+
+    Rows of a cell lie in its part of the range: its mean errs by no more than the farther end.
+    """
+    places = np.arange(len(histogram.counts))
+    first, last = (
+        bound.reduceat(np.where(histogram.is_occupied, places, other), histogram.ends[:-1])
+        for bound, other in ((np.minimum, places[-1]), (np.maximum, 0))
+    )
+    means = values.means(values.points)
+    farthest = np.maximum(means - histogram.edges[first], histogram.edges[last + 1] - means)
+    moves = values.by_sums(values.points[:, None], np.zeros((len(values.points), 1)))
+    sds = np.sqrt(histogram.sums(moves[: len(places), 0] ** 2))
+    factors = np.ones(len(values.largest))
+    limits = np.divide(farthest, MEAN_SDS * sds, out=np.ones_like(sds), where=sds > 0)
+    factors[: len(places)] = np.clip(limits, 0.0, 1.0)[histogram.cell]
+    return factors
 
 
 class _End(NamedTuple):
@@ -301,7 +324,7 @@ def _ends(histogram: Histogram) -> list[_End]:
         elif histogram.rows is not None:
             released = _rows_of(histogram, nearest, side, threshold_before(*tail))
         if released is not None:
-            beyond = excess_beyond(*tail, released)
+            beyond = excess_beyond(*tail, released, by_shape=histogram.is_light)
         n_beyond = max(released.rows, outside_sd) if released else math.inf
         ends.append(_End(at, nearest, side, beyond, n_beyond, is_heavy or not is_explained))
     return ends
