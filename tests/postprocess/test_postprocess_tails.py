@@ -112,7 +112,11 @@ def test_where_most_rows_are_beyond_the_threshold_no_shape_is_estimated():
 
 @pytest.mark.parametrize(
     ("law", "smallest", "largest"),
-    [(LAWS["normal"], 0.0, 0.8), (stats.gamma(4, scale=12), 0.0, 0.9), (LAWS["pareto"], 0.95, 1.001)],
+    [
+        (LAWS["normal"], 0.0, 0.8),
+        (stats.gamma(4, scale=12), 0.0, 0.9),
+        (LAWS["pareto"], 0.95, 1.001),
+    ],
     ids=["normal", "gamma", "pareto"],
 )
 @pytest.mark.parametrize("noise_sd", [10.0, 20.0])
@@ -121,8 +125,11 @@ def test_laws_heavier_than_the_counts_before_the_end_count_less(law, smallest, l
     counts = np.diff(law.cdf(edges)) * 10_000
     end = float(edges[np.searchsorted(edges, law.ppf(0.995))])
     start = threshold_before(edges, counts, noise, end)
-    tail = (edges, counts, noise, end, Outside(10_000 * law.sf(start), 20.0, start))
-    usual, by_shape = (excess_beyond(*tail, by_shape=of) for of in (False, True))
+    outside = Outside(10_000 * law.sf(start), 20.0, start)
+    usual, by_shape = (
+        excess_beyond(edges, counts, noise, end, outside._replace(is_light=of))
+        for of in (False, True)
+    )
     limits = [one.total + 1.96 * one.sd for one in (usual, by_shape)]
     assert smallest <= limits[1] / limits[0] <= largest
     excess = 10_000 * law.expect(lambda x: np.minimum(x, 1_000) - end, lb=end)

@@ -324,7 +324,7 @@ def _ends(histogram: Histogram) -> list[_End]:
         elif histogram.rows is not None:
             released = _rows_of(histogram, nearest, side, threshold_before(*tail))
         if released is not None:
-            beyond = excess_beyond(*tail, released, by_shape=histogram.is_light)
+            beyond = excess_beyond(*tail, released)
         n_beyond = max(released.rows, outside_sd) if released else math.inf
         ends.append(_End(at, nearest, side, beyond, n_beyond, is_heavy or not is_explained))
     return ends
@@ -342,4 +342,4 @@ def _rows_of(histogram: Histogram, nearest: int, side: int, start: float) -> Out
     is_before = (histogram.cell == cell) & (outer <= start)
     rows = float(histogram.rows[cell] - histogram.counts[is_before].sum())
     sd = math.hypot(histogram.rows_sd, histogram.sd * math.sqrt(is_before.sum()))
-    return Outside(rows, max(sd, SMALLEST_SD), max(inner, start))
+    return Outside(rows, max(sd, SMALLEST_SD), max(inner, start), is_light=histogram.is_light)
