@@ -219,6 +219,28 @@ def test_no_mean_errs_by_more_than_the_farther_end_of_its_cell(rows, is_limited)
     assert limit <= np.abs(away).max() * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("counts", "steep"),
+    [
+        ([2, 5, 3_000, 2_500, 4, 0, 40, 5_000, 10, 2], [2, 3, 7]),
+        ([900, 400, 3_000, 2_500, 700, 200, 70, 30, 10, 2], []),
+        ([3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000], []),
+    ],
+    ids=["clusters", "smooth", "even to the bounds"],
+)
+def test_where_rows_lie_in_a_cell_beside_next_to_none_is_not_known(counts, steep):
+    histogram = Histogram(np.arange(11.0), np.array(counts, float), 12.0, (0, 3, 10))
+    assert histogram.steep.tolist() == steep
+    values = values_of_histogram(histogram)
+    changes = values.by_sums(values.points[:, None], np.zeros((len(values.points), 1)))[:, 0]
+    totals = histogram.sums(histogram.weights)[histogram.cell]
+    # Of any place in its cell alike, the mean of a cell has the sd 1/√12.
+    apart = 0.3 / np.sqrt(12) * np.array(counts, float)[steep] / totals[steep]
+    added = changes[len(changes) - len(steep) :] if steep else np.zeros(0)
+    assert (added > 0.8 * apart).all()
+    assert (added <= apart * (1 + 1e-9)).all()
+
+
 RANGE = np.concatenate([[0.0], 1e5 * 2.0 ** (-np.arange(96)[::-1] / 6)])
 
 

@@ -41,6 +41,9 @@ from dpmodels.typing import Floats, Integers
 # fraction of rows at a bound, from which the laws of a tail may be wrong: choices, by simulated
 # tables.
 HEAVY_SHAPE, UNEXPLAINED_SDS, AT_BOUND = 0.35, 1.5, 2 / 3
+# The error of where the rows of a fine cell lie, if next to none are beside it, over that of any
+# place in the cell alike: a choice, by simulated tables.
+UNEVEN = 0.3
 # How many sds of noise the farthest that a mean may be from its estimate is at least.
 MEAN_SDS = 1.96
 # What has a row less where a point has one more: all points of a cell, or those of rows at its end.
@@ -233,6 +236,14 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
         references[high], source[high] = low, len(largest)
         largest.append(np.inf)
         sds[high] = rows[of_cell].sum() / math.sqrt(12)
+    # Where rows lie in a fine cell is not known if next to none are beside it.
+    low = histogram.steep
+    points = np.append(points, points[low + len(histogram.counts)])
+    cell, rows = np.append(cell, histogram.cell[low]), np.append(rows, np.zeros(len(low)))
+    sds = np.append(sds, UNEVEN / 2 * histogram.positive[low])
+    source = np.append(source, len(largest) + np.arange(len(low)))
+    largest += [np.inf] * len(low)
+    references, at_end = np.append(references, low), np.append(at_end, np.zeros(len(low)))
     order = np.argsort(cell, kind="stable")
     position = np.append(np.argsort(order), [AT_END, OF_CELL])
     cell, references = cell[order], position[references[order]]
