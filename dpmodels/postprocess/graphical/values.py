@@ -43,7 +43,7 @@ from dpmodels.typing import Floats, Integers
 HEAVY_SHAPE, UNEXPLAINED_SDS, AT_BOUND = 0.35, 1.5, 2 / 3
 # The error of where the rows of a fine cell lie, if next to none are beside it, over that of any
 # place in the cell alike: a choice, by simulated tables.
-UNEVEN = 0.3
+UNEVEN = 0.2
 # How many sds of noise the farthest that a mean may be from its estimate is at least.
 MEAN_SDS = 1.96
 # What has a row less where a point has one more: all points of a cell, or those of rows at its end.
