@@ -303,9 +303,9 @@ HEAVIER, LIGHTER = np.array([0.6, 0.75, 0.9]), np.array([-0.5, -0.25])
 # How far a shape may be above its estimate from the counts before the threshold, and one of a tail
 # whose rows are known above that from counts before the end: choices.
 HEAVIER_BY, KNOWN_BY = 0.2, 0.4
-# Twice the variance of a shape above that of the counts before an end, and the least of the latter,
-# below which estimates are noise: choices, by simulated tables.
-SHAPE_SPREAD, SMALLEST_SHAPE = 2 * 0.3**2, -0.2
+# Twice the variance of a shape above that of the counts before an end, the least of the latter,
+# below which estimates are noise, and the part of the rows that they may begin at: choices.
+SHAPE_SPREAD, SMALLEST_SHAPE, DEEPEST = 2 * 0.3**2, -0.2, 0.1
 # Rows beyond the innermost of three distances over those beyond the threshold, most and least:
 # choices.
 INNER, LEAST_INNER = 4.0, 1.5
@@ -414,7 +414,7 @@ def excess_beyond(
     if outside is not None:
         shape = shape_before(edges, counts, noise, end)
         shapes = np.concatenate([LIGHTER, SHAPES, HEAVIER[shape + KNOWN_BY >= HEAVIER]])
-        if outside.is_light:
+        if outside.is_light and CLEAR_COUNT_SDS * noise.sd < DEEPEST * counts.sum():
             prior = np.exp(
                 -(np.maximum(shapes - max(shape, SMALLEST_SHAPE), 0) ** 2) / SHAPE_SPREAD
             )

@@ -136,3 +136,14 @@ def test_laws_heavier_than_the_counts_before_the_end_count_less(law, smallest, l
     assert excess <= limits[1]
     if smallest == 0:
         assert abs(by_shape.total - excess) <= abs(usual.total - excess)
+
+
+def test_counts_of_most_rows_have_no_shape_of_a_tail():
+    law, edges, noise = LAWS["normal"], np.linspace(0, 1_000, 501), CellNoise("gaussian", 120.0)
+    counts, end = np.diff(law.cdf(edges)) * 10_000, float(law.ppf(0.95))
+    outside = Outside(2_000, 20.0, threshold_before(edges, counts, noise, end))
+    results = (
+        excess_beyond(edges, counts, noise, end, outside._replace(is_light=of))
+        for of in (False, True)
+    )
+    assert len(set(results)) == 1
