@@ -186,8 +186,8 @@ class Histogram:
     def steep(self) -> Integers:
         """The fine cells, clear of the noise, beside which the density falls to next to none."""
         sd, widths = max(self.sd, SMALLEST_SD), np.diff(self.edges)
-        most = np.pad((self.counts + STEEP_SDS * sd) / widths, 1, constant_values=np.inf)
-        falls = np.minimum(most[:-2], most[2:]) < STEEP_PART * self.counts / widths
+        largest = np.pad((self.counts + STEEP_SDS * sd) / widths, 1, constant_values=np.inf)
+        falls = np.minimum(largest[:-2], largest[2:]) < STEEP_PART * self.counts / widths
         is_clear = (self.counts > CLEAR_SDS * sd) & ~self.is_hidden[self.cell]
         return np.flatnonzero(falls & is_clear & self.is_occupied)
 
