@@ -30,7 +30,10 @@ refused or not identified.
 - ushaped: beta numbers with shapes of 1/2, most at the bounds.
 - broad: normal numbers with bounds fifty times their standard deviation apart.
 - five: whole numbers from 0 to 4.
+- uniform: numbers that are uniform on their bounds, or sums of two such numbers.
 - adult: ages, years of schooling and hours of the shared table, drawn with replacement.
+- pums: ages, years of schooling and incomes of the shared table of California, likewise.
+- wine: sugar, sulphur and alcohol of the shared table, likewise.
 """
 
 import argparse
@@ -214,6 +217,12 @@ def five(rng, n):
     return _with_response(rng, u, v, (0, 4), np.clip(rng.normal(1, 0.3, n), 0, 2), 1)
 
 
+def uniform(rng, n):
+    u = rng.uniform(0, 100, n)
+    v = 0.5 * u + rng.uniform(0, 50, n)
+    return _with_response(rng, u, v, (0, 100), rng.uniform(0, 1, n), 25)
+
+
 @cache
 def _adults():
     columns = ["age", "education_num", "hours_per_week", "marital_status", "income"]
@@ -232,9 +241,35 @@ def adult(rng, n):
     return {**columns, "g": groups, "b": yes}, (0, 100)
 
 
+@cache
+def _shared(name):
+    return pd.read_parquet(DATA / name)
+
+
+def pums(rng, n):
+    table = _shared("pums_california_10000.parquet")
+    rows = table.iloc[rng.integers(len(table), size=n)]
+    names = {"u": "age", "v": "educ", "y": "income"}
+    columns = {name: rows[column].to_numpy(int) for name, column in names.items()}
+    groups = np.select([rows["latino"] == 1, rows["asian"] == 1], ["a", "b"], "c")
+    columns |= {"g": groups, "b": np.where(rows["married"] == 1, "yes", "no")}
+    return columns, {"u": (0, 100), "v": (0, 20), "y": (-20_000, 1_000_000)}
+
+
+def wine(rng, n):
+    table = _shared("wine_quality.parquet")
+    rows = table.iloc[rng.integers(len(table), size=n)]
+    names = {"u": "residual_sugar", "v": "total_sulfur_dioxide", "y": "alcohol"}
+    columns = {name: rows[column].to_numpy(float) for name, column in names.items()}
+    groups = np.select([rows["quality"] <= 5, rows["quality"] == 6], ["a", "b"], "c")
+    columns |= {"g": groups, "b": np.where(rows["colour"] == "white", "yes", "no")}
+    return columns, {"u": (0, 100), "v": (0, 500), "y": (0, 20)}
+
+
 KINDS = (
     *(normal, counts, binary, clusters, lognormal, zeros, clumps, pareto, wide, narrow, rare),
-    *(heavy, weibull, ages, inflated, point, ushaped, broad, five, adult),
+    *(heavy, weibull, ages, inflated, point, ushaped, broad, five, uniform),
+    *(adult, pums, wine),
 )
 DESIGNS = {kind.__name__: kind for kind in KINDS}
 
@@ -245,7 +280,9 @@ def columns_of(kind, seed, n):
     columns, bounds = DESIGNS[kind](rng, n)
     columns["r"] = rng.choice(["n", "s"], n)
     numbers = {name: col for name, col in columns.items() if col.dtype.kind in "if"}
-    limited = {name: np.clip(col, *bounds) for name, col in numbers.items()}
+    if not isinstance(bounds, dict):
+        bounds = dict.fromkeys(numbers, bounds)
+    limited = {name: np.clip(col, *bounds[name]) for name, col in numbers.items()}
     return {**columns, **limited}, bounds
 
 
@@ -253,9 +290,9 @@ def book_of(columns, bounds):
     book = {}
     for name, column in columns.items():
         if column.dtype.kind == "f":
-            book[name] = bounds
+            book[name] = bounds[name]
         elif column.dtype.kind == "i":
-            book[name] = dp.Integer(*((0, 1) if column.max() == 1 else bounds))
+            book[name] = dp.Integer(*((0, 1) if column.max() == 1 else bounds[name]))
         else:
             book[name] = sorted(set(column.tolist()))
     return dp.codebook(**book)

@@ -168,6 +168,12 @@ class CutColumn:
             return self
         return replace(self, histogram=replace(self.histogram, rows=rows, rows_sd=sd))
 
+    def with_light_tails(self) -> CutColumn:
+        """Return the column with tails whose laws go by the counts before them."""
+        if self.histogram is None:
+            return self
+        return replace(self, histogram=replace(self.histogram, is_light=True))
+
     @property
     def levels(self) -> tuple[Any, ...]:
         """The levels as printed."""

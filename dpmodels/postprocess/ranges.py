@@ -167,9 +167,7 @@ def cells_with_rows(counts: Floats, noise: CellNoise) -> Flags:
     neighbours look occupied.
     """
     remaining, detected = counts.copy(), np.zeros(counts.size, dtype=bool)
-    for length in RUNS:
-        if length > counts.size:
-            break
+    for length in (run for run in RUNS if run <= counts.size):
         sums = np.convolve(remaining, np.ones(length), mode="valid")
         for start in np.flatnonzero(sums > noise.reach(length, counts.size)):
             remaining[start : start + length] = 0.0
@@ -306,6 +304,9 @@ HEAVIER, LIGHTER = np.array([0.6, 0.75, 0.9]), np.array([-0.5, -0.25])
 # How far a shape may be above its estimate from the counts before the threshold, and one of a tail
 # whose rows are known above that from counts before the end: choices.
 HEAVIER_BY, KNOWN_BY = 0.2, 0.4
+# Twice the variance of a shape above that of the counts before an end, the least of the latter,
+# below which estimates are noise, and the part of the rows that they may begin at: choices.
+SHAPE_SPREAD, SMALLEST_SHAPE, DEEPEST = 2 * 0.3**2, -0.2, 0.1
 # Rows beyond the innermost of three distances over those beyond the threshold, most and least:
 # choices.
 INNER, LEAST_INNER = 4.0, 1.5
@@ -384,10 +385,7 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
 
 
 class Beyond(NamedTuple):
-    """What values exceed the end of a range by in all, its sd, sums of squares over sums.
-
-    `rows` is how many there may be.
-    """
+    """Of values beyond an end, the sum, its sd, sums of squares over sums, and the most rows."""
 
     total: float
     sd: float
@@ -402,6 +400,7 @@ class Outside(NamedTuple):
     sd: float
     edge: float
     largest_scale: float = math.inf
+    is_light: bool = False  # Whether laws heavier than the counts before the end count less
 
 
 def excess_beyond(
@@ -410,22 +409,25 @@ def excess_beyond(
     """Estimate what values exceed the end of a range by, beyond which noise hides all rows.
 
     Posterior medians: means rest on the longest tails. Laws begin before the end, and at the end
-    where the rows `outside` of it are given. With rows beyond an edge `sd` is that of distances
-    alone.
+    where the rows `outside` of it are given, with which `sd` is that of distances alone.
     """
-    inside, shapes = np.where(edges[:-1] < end, counts, 0.0), SHAPES
+    inside, shapes, prior = np.where(edges[:-1] < end, counts, 0.0), SHAPES, np.ones(1)
     if outside is not None:
-        heaviest = shape_before(edges, counts, noise, end) + KNOWN_BY
-        shapes = np.concatenate([LIGHTER, SHAPES, HEAVIER[heaviest >= HEAVIER]])
+        shape = shape_before(edges, counts, noise, end)
+        shapes = np.concatenate([LIGHTER, SHAPES, HEAVIER[shape + KNOWN_BY >= HEAVIER]])
+        if outside.is_light and CLEAR_COUNT_SDS * noise.sd < DEEPEST * counts.sum():
+            prior = np.exp(
+                -(np.maximum(shapes - max(shape, SMALLEST_SHAPE), 0) ** 2) / SHAPE_SPREAD
+            )
     tail = _tail(edges, counts, noise, end, shapes, inside, outside)
-    middle = len(tail.numbers) // 2
-    numbers = tail.numbers if outside is None else tail.numbers[[middle]]
-    totals = np.broadcast_to(numbers * tail.first, tail.weights.shape)
+    weights = tail.weights * np.resize(prior, tail.weights.shape[1])
+    numbers = tail.numbers if outside is None else tail.numbers[[len(tail.numbers) // 2]]
+    totals = np.broadcast_to(numbers * tail.first, weights.shape)
     distances = tail.second / np.maximum(tail.first, np.finfo(float).tiny)
-    total = _quantile(totals, tail.weights, 0.5)
-    sd = (_quantile(totals, tail.weights) - total) / float(ndtri(QUANTILE))
-    distance = _quantile(np.broadcast_to(distances, totals.shape), tail.weights, 0.5)
-    rows = _quantile(tail.numbers * tail.above, tail.weights)
+    total = _quantile(totals, weights, 0.5)
+    sd = (_quantile(totals, weights) - total) / float(ndtri(QUANTILE))
+    distance = _quantile(np.broadcast_to(distances, totals.shape), weights, 0.5)
+    rows = _quantile(tail.numbers * tail.above, weights)
     return Beyond(total, sd, max(distance, float(edges[edges > end][0]) - end), rows)
 
 
@@ -434,8 +436,7 @@ def shape_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
 
     Depths count by their rows. Those of the first cell may be at a bound, and no part of a tail.
     """
-    depths = _depths(edges, counts, noise, end) or DEPTHS[:1]
-    return _shape_at(depths, edges, counts, noise, end)
+    return _shape_at(_depths(edges, counts, noise, end) or DEPTHS[:1], edges, counts, noise, end)
 
 
 def tail_shape(edges: Floats, counts: Floats, noise: CellNoise, low: float, high: float) -> float:

@@ -83,6 +83,11 @@ class SynthResult(Result):
             )
             for i, column in enumerate(self.columns)
         )
+        source = replace(source, columns=tuple(columns))
+        columns = (
+            column if source.has_uncertain_tail(i) else column.with_light_tails()
+            for i, column in enumerate(source.columns)
+        )
         return replace(source, columns=tuple(columns))
 
     @property

@@ -227,6 +227,19 @@ def test_bounds_that_cut_most_rows_are_an_assumption():
 
 
 @pytest.mark.expensive
+def test_tails_without_an_assumption_go_by_the_counts_before_them():
+    rng = np.random.default_rng(0)
+    wages = np.minimum(10 / rng.random(N_ROWS), 1e5)
+    rows = ROWS[["sex"]].assign(wage=wages, score=rng.normal(50, 12, N_ROWS))
+    book = dp.codebook(wage=(0, 1e5), score=(-100, 200), sex=["F", "M"])
+    with dp.simulation(seed=1):
+        syn = dp.dp_synth("~ wage + score", rows, codebook=book, budget=dp.ZCDP(0.02))
+    is_light = [column.histogram.is_light for column in syn.source.columns]
+    assert is_light == [not syn.mean(f"~ {name}").assumes for name in ("wage", "score")]
+    assert is_light == [False, True]
+
+
+@pytest.mark.expensive
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_many_rows_are_counted_in_finer_cells_which_files_keep(tmp_path, adjacency):
     few, many = (synthetic("~ age + sex", rho=rho, adjacency=adjacency) for rho in (0.002, 5.0))

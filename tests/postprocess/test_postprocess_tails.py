@@ -8,11 +8,14 @@ from scipy import stats
 
 from dpmodels.postprocess.ranges import (
     CellNoise,
+    Outside,
     _shape_before,
     beyond_range,
+    excess_beyond,
     range_cells,
     shape_before,
     tail_shape,
+    threshold_before,
 )
 
 UPPER = 1e6
@@ -105,3 +108,42 @@ def test_light_tails_are_bounded_by_far_less_than_heavy_ones():
 
 def test_where_most_rows_are_beyond_the_threshold_no_shape_is_estimated():
     assert _shape_before(EDGES, expected_counts(LAWS["heavy"], 50), NOISE, UPPER / 2) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("law", "smallest", "largest"),
+    [
+        (LAWS["normal"], 0.0, 0.8),
+        (stats.gamma(4, scale=12), 0.0, 0.9),
+        (LAWS["pareto"], 0.95, 1.001),
+    ],
+    ids=["normal", "gamma", "pareto"],
+)
+@pytest.mark.parametrize("noise_sd", [10.0, 20.0])
+def test_laws_heavier_than_the_counts_before_the_end_count_less(law, smallest, largest, noise_sd):
+    edges, noise = np.linspace(0, 1_000, 501), CellNoise("gaussian", noise_sd)
+    counts = np.diff(law.cdf(edges)) * 10_000
+    end = float(edges[np.searchsorted(edges, law.ppf(0.995))])
+    start = threshold_before(edges, counts, noise, end)
+    outside = Outside(10_000 * law.sf(start), 20.0, start)
+    usual, by_shape = (
+        excess_beyond(edges, counts, noise, end, outside._replace(is_light=of))
+        for of in (False, True)
+    )
+    limits = [one.total + 1.96 * one.sd for one in (usual, by_shape)]
+    assert smallest <= limits[1] / limits[0] <= largest
+    excess = 10_000 * law.expect(lambda x: np.minimum(x, 1_000) - end, lb=end)
+    assert excess <= limits[1]
+    if smallest == 0:
+        assert abs(by_shape.total - excess) <= abs(usual.total - excess)
+
+
+def test_counts_of_most_rows_have_no_shape_of_a_tail():
+    law, edges, noise = LAWS["normal"], np.linspace(0, 1_000, 501), CellNoise("gaussian", 120.0)
+    counts, end = np.diff(law.cdf(edges)) * 10_000, float(law.ppf(0.95))
+    outside = Outside(2_000, 20.0, threshold_before(edges, counts, noise, end))
+    results = (
+        excess_beyond(edges, counts, noise, end, outside._replace(is_light=of))
+        for of in (False, True)
+    )
+    assert len(set(results)) == 1

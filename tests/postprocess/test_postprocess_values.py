@@ -19,8 +19,8 @@ EDGES = np.linspace(-6, 6, 61)
 
 def by_noise(values, function, sums):
     """Return how ``Σ_b f*_b sums_b`` moves by the noise of each count."""
-    own, slopes = (function[:, None] * of[values.cell] for of in (sums, values.slopes @ sums))
-    return values.by_sums(own, slopes)
+    by_point, slopes = (function[:, None] * of[values.cell] for of in (sums, values.slopes @ sums))
+    return values.by_sums(by_point, slopes)
 
 
 def histogram_of(x, sd=1e-6, n_cells=5, edges=EDGES, seed=None):
@@ -98,19 +98,19 @@ def test_sums_move_with_rows_of_counts_and_of_points_as_their_derivatives():
         np.arange(7.0),
         np.random.default_rng(6),
     )
-    own, slopes = rng.normal(size=(2, 12, 3))
+    by_point, slopes = rng.normal(size=(2, 12, 3))
 
     def values_with(more, cell):
         noisy = counts + more * (np.arange(6) == cell)
         return values_of_histogram(Histogram(edges, noisy, 2.0, (0, 2, 4, 6), step=1.0))
 
     def totals(values):
-        return values.means((own + values.away[:, None] * slopes).T).sum(axis=1)
+        return values.means((by_point + values.away[:, None] * slopes).T).sum(axis=1)
 
     values = values_with(0.0, 0)
     moved = [(totals(values_with(1e-3, k)) - totals(values)) / 1e-3 for k in range(6)]
-    np.testing.assert_allclose(values.by_sums(own, slopes) / 2.0, moved, rtol=1e-4, atol=1e-9)
-    at = values.at_points((own, slopes), (own, slopes), values.points, values.cell)
+    np.testing.assert_allclose(values.by_sums(by_point, slopes) / 2.0, moved, rtol=1e-4, atol=1e-9)
+    at = values.at_points((by_point, slopes), (by_point, slopes), values.points, values.cell)
     by_count = [at[values.source == k].mean(axis=0) for k in range(6)]
     np.testing.assert_allclose(by_count, moved, rtol=1e-4, atol=1e-9)
 
@@ -199,14 +199,59 @@ def test_the_mean_of_a_hidden_cell_may_be_anywhere_in_it():
     histogram = Histogram(np.arange(5.0), np.array([0.0, 1, 0, 1]), 1.0, (0, 2, 4))
     values = values_of_histogram(histogram)
     assert histogram.is_hidden.all()
-    own = values.points[:, None] * np.eye(2)[values.cell]
-    changes = values.by_sums(own, np.zeros_like(own))
+    by_point = values.points[:, None] * np.eye(2)[values.cell]
+    changes = values.by_sums(by_point, np.zeros_like(by_point))
     sds = np.sqrt((changes**2).sum(axis=0))
     points = values.points.reshape(2, 4)
     np.testing.assert_allclose(sds, np.ptp(points, axis=1) / np.sqrt(12))
 
 
+@pytest.mark.parametrize(("rows", "is_limited"), [(400.0, False), (30.0, True)])
+def test_no_mean_errs_by_more_than_the_farther_end_of_its_cell(rows, is_limited):
+    counts = np.array([400.0, 50, 400, 120, 60, 5, 5, 5, 5])
+    histogram = Histogram(np.arange(10.0), counts, 20.0, (0, 2, 9), np.array([450.0, rows]))
+    assert not histogram.is_hidden.any()
+    values, last = values_of_histogram(histogram), histogram.range[1]
+    changes = values.by_sums(values.points[:, None], np.zeros((len(values.points), 1)))
+    limit = 1.96 * np.sqrt((changes[2 : len(counts)] ** 2).sum())
+    away = np.array([mean := values.means(values.points)[1], mean]) - histogram.edges[[2, last]]
+    assert (limit == pytest.approx(np.abs(away).max())) == is_limited
+    assert limit <= np.abs(away).max() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("counts", "steep"),
+    [
+        ([2, 5, 3_000, 2_500, 4, 0, 40, 5_000, 10, 2], [2, 3, 7]),
+        ([900, 400, 3_000, 2_500, 700, 200, 70, 30, 10, 2], []),
+        ([3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000], []),
+    ],
+    ids=["clusters", "smooth", "even to the bounds"],
+)
+def test_where_rows_lie_in_a_cell_beside_next_to_none_is_not_known(counts, steep):
+    histogram = Histogram(np.arange(11.0), np.array(counts, float), 12.0, (0, 3, 10))
+    assert histogram.steep.tolist() == steep
+    values = values_of_histogram(histogram)
+    changes = values.by_sums(values.points[:, None], np.zeros((len(values.points), 1)))[:, 0]
+    totals = histogram.sums(histogram.weights)[histogram.cell]
+    # Of any place in its cell alike, the mean of a cell has the sd 1/√12.
+    expected = 0.2 / np.sqrt(12) * np.array(counts, float)[steep] / totals[steep]
+    added = changes[len(changes) - len(steep) :] if steep else np.zeros(0)
+    assert (added > 0.8 * expected).all()
+    assert (added <= expected * (1 + 1e-9)).all()
+
+
 RANGE = np.concatenate([[0.0], 1e5 * 2.0 ** (-np.arange(96)[::-1] / 6)])
+
+
+def test_a_light_tail_has_a_shorter_limit_where_it_goes_by_the_counts_before_it():
+    x = np.random.default_rng(4).gamma(9, 4, 10_000)
+    histogram, cell = histogram_of(x, 30.0, 5, RANGE, seed=5)
+    rows = np.bincount(cell, minlength=len(histogram.ends) - 1).astype(float)
+    histogram = replace(histogram, rows=rows, rows_sd=20.0)
+    usual, light = (_ends(replace(histogram, is_light=of))[-1].beyond for of in (False, True))
+    assert light.total + 1.96 * light.sd < 0.95 * (usual.total + 1.96 * usual.sd)
+    assert np.maximum(x - _ends(histogram)[-1].at, 0).sum() < light.total + 1.96 * light.sd
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from dpmodels.typing import Floats, Integers
 # those of the next run of so many fine cells: choices, by simulated tables.
 CLEAR_SDS, SUM_SDS, FAR_SDS, NEAR_SDS, RUN = 6.0, 2.0, 4.5, 1.5, 4
 SMALLEST_SD = 0.1
+# The part of a density to which one beside it falls at most, with so many noise sds: choices.
+STEEP_PART, STEEP_SDS = 0.1, 2.0
 # Of the size of a coarse cell, the part that is by rows; the rest is by their spread: a choice.
 BY_ROWS = 0.5
 
@@ -141,6 +143,7 @@ class Histogram:
     step: float = 0.0  # Between values; 0 of real numbers
     groups: tuple[int, ...] = ()  # Ends of groups of cells that tails are read from; empty for all
     rows_sd: float = 0.0  # Noise sd of each of `rows`
+    is_light: bool = False  # Whether laws of tails heavier than the counts before count less
 
     @cached_property
     def points(self) -> tuple[Floats, Floats]:
@@ -178,6 +181,15 @@ class Histogram:
         """By fine cell, whether it is in the range."""
         positions, (low, high) = np.arange(len(self.counts)), self.range
         return (positions >= low) & (positions < high)
+
+    @cached_property
+    def steep(self) -> Integers:
+        """The fine cells, clear of the noise, beside which the density falls to next to none."""
+        sd, widths = max(self.sd, SMALLEST_SD), np.diff(self.edges)
+        largest = np.pad((self.counts + STEEP_SDS * sd) / widths, 1, constant_values=np.inf)
+        falls = np.minimum(largest[:-2], largest[2:]) < STEEP_PART * self.counts / widths
+        is_clear = (self.counts > CLEAR_SDS * sd) & ~self.is_hidden[self.cell]
+        return np.flatnonzero(falls & is_clear & self.is_occupied)
 
     @cached_property
     def outside(self) -> Floats:

@@ -41,6 +41,11 @@ from dpmodels.typing import Floats, Integers
 # fraction of rows at a bound, from which the laws of a tail may be wrong: choices, by simulated
 # tables.
 HEAVY_SHAPE, UNEXPLAINED_SDS, AT_BOUND = 0.35, 1.5, 2 / 3
+# The error of where the rows of a fine cell lie, if next to none are beside it, over that of any
+# place in the cell alike: a choice, by simulated tables.
+UNEVEN = 0.2
+# How many sds of noise the farthest that a mean may be from its estimate is at least.
+MEAN_SDS = 1.96
 # What has a row less where a point has one more: all points of a cell, or those of rows at its end.
 OF_CELL, AT_END = -1, -2
 
@@ -231,11 +236,19 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
         references[high], source[high] = low, len(largest)
         largest.append(np.inf)
         sds[high] = rows[of_cell].sum() / math.sqrt(12)
+    # Where rows lie in a fine cell is not known if next to none are beside it.
+    low = histogram.steep
+    points = np.append(points, points[low + len(histogram.counts)])
+    cell, rows = np.append(cell, histogram.cell[low]), np.append(rows, np.zeros(len(low)))
+    sds = np.append(sds, UNEVEN / 2 * histogram.positive[low])
+    source = np.append(source, len(largest) + np.arange(len(low)))
+    largest += [np.inf] * len(low)
+    references, at_end = np.append(references, low), np.append(at_end, np.zeros(len(low)))
     order = np.argsort(cell, kind="stable")
     position = np.append(np.argsort(order), [AT_END, OF_CELL])
     cell, references = cell[order], position[references[order]]
     totals, inside = histogram.sums(histogram.weights), histogram.step / 2
-    return CellValues(
+    values = CellValues(
         np.clip(points[order], histogram.edges[0] + inside, histogram.edges[-1] - inside),
         cell,
         rows[order] / totals[cell],
@@ -246,6 +259,27 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
         np.array(largest),
         at_end[order],
     )
+    return replace(values, noise=values.noise * _bounded(histogram, values)[values.source])
+
+
+def _bounded(histogram: Histogram, values: CellValues) -> Floats:
+    """Return factors of the noise by count, at which 1.96 sds of each mean are possible at all.
+
+    Rows of a cell lie in its part of the range: its mean errs by no more than the farther end.
+    """
+    places = np.arange(len(histogram.counts))
+    first, last = (
+        bound.reduceat(np.where(histogram.is_occupied, places, other), histogram.ends[:-1])
+        for bound, other in ((np.minimum, places[-1]), (np.maximum, 0))
+    )
+    means = values.means(values.points)
+    farthest = np.maximum(means - histogram.edges[first], histogram.edges[last + 1] - means)
+    moves = values.by_sums(values.points[:, None], np.zeros((len(values.points), 1)))
+    sds = np.sqrt(histogram.sums(moves[: len(places), 0] ** 2))
+    factors = np.ones(len(values.largest))
+    limits = np.divide(farthest, MEAN_SDS * sds, out=np.ones_like(sds), where=sds > 0)
+    factors[: len(places)] = np.clip(limits, 0.0, 1.0)[histogram.cell]
+    return factors
 
 
 class _End(NamedTuple):
@@ -319,4 +353,4 @@ def _rows_of(histogram: Histogram, nearest: int, side: int, start: float) -> Out
     is_before = (histogram.cell == cell) & (outer <= start)
     rows = float(histogram.rows[cell] - histogram.counts[is_before].sum())
     sd = math.hypot(histogram.rows_sd, histogram.sd * math.sqrt(is_before.sum()))
-    return Outside(rows, max(sd, SMALLEST_SD), max(inner, start))
+    return Outside(rows, max(sd, SMALLEST_SD), max(inner, start), is_light=histogram.is_light)
