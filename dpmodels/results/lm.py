@@ -57,9 +57,8 @@ class LMResult(CoefficientModel):
     least squares: a row whose terms are ``L`` long along the released axes has the weight ``min(1,
     r/L)**2``, for a released radius ``r``. Where the relation bends, or few rows are far away, the
     coefficients with equal weights may lie outside both intervals: only much longer ones would hold
-    for them whatever the rows are (Theorem 111). Both are infinite where a coefficient is not
-    identified; with weights and a private number of rows, :meth:`conf_int` needs one of these two
-    ``vcov``.
+    for them whatever the rows are. Both are infinite where a coefficient is not identified; with
+    weights and a private number of rows, :meth:`conf_int` needs one of these two ``vcov``.
 
     Fixed effects, and the constant that they contain, are left out of ``params`` and all numbers by
     coefficient; :meth:`fixed_effects` has them.
