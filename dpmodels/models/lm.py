@@ -156,9 +156,11 @@ def dp_lm(
     again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
     from bounds, levels and budget, as for columns declared to have two values; else
     ``"moments"``. Where rows were clipped the table says how many. Under
-    ``"scores"`` radii grow with the rows beyond them and standard errors allow for
-    what clipping may move, by released counts; under ``"ellipsoid"`` coefficients
-    and intervals describe the clipped rows.
+    ``"scores"`` long rows have less weight, beyond radii that grow with the rows and
+    the budget, and ``noise_int()`` is for least squares with these weights: about
+    coefficients with equal weights it covers too rarely where the relation bends,
+    or where terms have heavy tails. Under ``"ellipsoid"`` coefficients and intervals
+    describe the clipped rows.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.

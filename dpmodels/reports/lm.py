@@ -35,6 +35,10 @@ from dpmodels.results.path import PathResult
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
+REWEIGHTED = (
+    ", downweighted where terms are extreme; with equal weights it may lie outside where the "
+    "relation bends or tails are heavy"
+)
 
 
 @report_of.register
@@ -183,7 +187,7 @@ def _notes(fit: LMResult) -> list[str]:
         )
     notes += [
         "std err, conf. interval: sampling and privacy noise. Noise interval: for the non-private "
-        "fit of these rows.",
+        f"fit of these rows{REWEIGHTED * fit.linear.is_reweighted}.",
         *Rank.TARGET("Intervals do not account for bias by clipping to the declared bounds."),
         *Rank.DETAIL(
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."

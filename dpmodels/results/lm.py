@@ -53,8 +53,12 @@ class LMResult(CoefficientModel):
     are for the population: they allow for the privacy noise in X'X and X'y, and for sampling, with
     residuals of equal variance (in proportion to 1/weight with weights), of any variance after
     ``vcov="HC"``, or correlated within persons after ``vcov="cluster"``. :meth:`noise_int` is for
-    the non-private estimate on these rows. Both are infinite where a coefficient is not identified;
-    with weights and a private number of rows, :meth:`conf_int` needs one of these two ``vcov``.
+    the non-private estimate on these rows. Under ``mechanism="scores"`` that estimate is weighted
+    least squares: a row whose terms are ``L`` long along the released axes has the weight ``min(1,
+    r/L)**2``, for a released radius ``r``. Where the relation bends, or few rows are far away, the
+    coefficients with equal weights may lie outside both intervals: only much longer ones would hold
+    for them whatever the rows are. Both are infinite where a coefficient is not identified; with
+    weights and a private number of rows, :meth:`conf_int` needs one of these two ``vcov``.
 
     Fixed effects, and the constant that they contain, are left out of ``params`` and all numbers by
     coefficient; :meth:`fixed_effects` has them.

@@ -174,6 +174,12 @@ class LinearFit:
         return self.release.count if ball is None or math.isnan(ball.rows) else ball.rows
 
     @property
+    def is_reweighted(self) -> bool:
+        """Whether the estimate is of rows that count less the longer their terms are."""
+        ball = self.release.ball
+        return ball is not None and not math.isnan(ball.rows)
+
+    @property
     def freedom(self) -> float:
         """Degrees of freedom of the residuals, at least 1; nan where rows cannot be counted.
 

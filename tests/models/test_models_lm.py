@@ -121,6 +121,17 @@ def test_a_huge_budget_gives_ordinary_least_squares(formula, adjacency):
     assert result.df_model == plain.df_model
 
 
+def test_small_integers_do_not_overflow_in_a_formula():
+    ages = np.random.default_rng(1).integers(18, 94, 2_000)
+    book, params = dp.codebook(age=(18, 93), y=(0, 10)), {}
+    for kind in ("int8", "float64"):
+        rows = {"age": ages.astype(kind), "y": 1 + 0.2 * ages - 0.002 * ages**2}
+        with dp.simulation(seed=1):
+            params[kind] = dp.dp_lm("y ~ age + I(age**2)", rows, codebook=book, **HUGE).params
+    assert params["int8"].equals(params["float64"])
+    assert params["int8"].iloc[2] == pytest.approx(-0.002, abs=1e-6)
+
+
 def test_weights_are_those_of_weighted_least_squares():
     data = table()
     result = fit(data=data, weights="w", **HUGE)

@@ -86,7 +86,12 @@ def linear(**fields):
         "has_heavy_tail": False,
         "model": Fit(weights=None),
         "release": Fit(meat=None, events=(), lumped=None, lumped_sd=None, units=None),
-        "linear": Fit(equations=Fit(lifted=False), scale=(0.25, 0.01), rsquared=(0.4, 0.02)),
+        "linear": Fit(
+            equations=Fit(lifted=False),
+            is_reweighted=False,
+            scale=(0.25, 0.01),
+            rsquared=(0.4, 0.02),
+        ),
     }
     return Fit(**{**of, **fields})
 
@@ -147,7 +152,7 @@ def test_a_weighted_model_warns_of_incomplete_rows():
 def test_a_ridge_along_hidden_directions_is_allowed_for():
     start = "Intervals allow for slopes along hidden directions"
     assert printed(lm._notes(linear()), start) == 0
-    lifted = Fit(equations=Fit(lifted=True), scale=(0.25, 0.01))
+    lifted = Fit(equations=Fit(lifted=True), is_reweighted=False, scale=(0.25, 0.01))
     assert printed(lm._notes(linear(linear=lifted)), start) == 1
 
 
