@@ -343,6 +343,7 @@ class CoefficientsFit:
         """Whether the curvature of each number alone, beside the constant, exceeds its noise.
 
         Else a number may lie anywhere in its axis, and what goes with it has part of its effect.
+        Where a long step ends curvature is low by strong effects: that of its start is read.
         """
         bought, is_term = self.release.curvature, np.array([x != INTERCEPT for x in self.names])
         assert bought is not None
@@ -351,17 +352,20 @@ class CoefficientsFit:
             places = np.linalg.inv(self.matrix[np.ix_(is_term, is_term)])
         except np.linalg.LinAlgError:
             return False
+        bread, noise = bought.bread, bought.bread_noise
+        if bought.score is not None and bought.first is not None and bought.first_noise is not None:
+            bread, noise = bought.first, bought.first_noise
         lengths = np.linalg.norm(places, axis=0)
         if not np.isfinite(lengths).all() or not lengths.all():
             return False
         places = places / lengths
-        curvature, spreads = bought.bread[np.ix_(is_term, is_term)], np.zeros(len(is_term))
+        curvature, spreads = bread[np.ix_(is_term, is_term)], np.zeros(len(is_term))
         with np.errstate(all="ignore"):
             for constant in np.flatnonzero(~is_term):
-                shared = bought.bread[is_term, constant]
-                curvature = curvature - np.outer(shared, shared) / bought.bread[constant, constant]
+                shared = bread[is_term, constant]
+                curvature = curvature - np.outer(shared, shared) / bread[constant, constant]
             spreads[is_term] = ((curvature @ places) * places).sum(axis=0)
-        return not self._numbers_of(~(spreads > MIN_PULLED_SDS * bought.bread_noise.diagonal))
+        return not self._numbers_of(~(spreads > MIN_PULLED_SDS * noise.diagonal))
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:

@@ -60,6 +60,30 @@ def test_poisson_finds_the_maximum_likelihood_estimate(level):
     )
 
 
+@pytest.mark.expensive
+def test_a_strong_term_leaves_the_others_their_intervals():
+    """A slope of 4 log odds for a standard deviation: the step back from the ridge is long."""
+    book = dp.codebook(x=(-4, 4), z=(-4, 4), g=["u", "v"], y=["no", "yes"])
+    truth, n_identified, n_covered = {"z": 0.5, "g[T.v]": 0.4}, 0, 0
+    for seed in range(10):
+        rng = np.random.default_rng([112, seed])
+        x, z = np.clip(rng.normal(size=(2, 5_000)), -4, 4)
+        g = rng.choice(["u", "v"], 5_000)
+        odds = -0.3 + 4 * x + 0.5 * z + 0.4 * (g == "v")
+        y = np.where(rng.random(5_000) < expit(odds), "yes", "no")
+        with dp.simulation(seed=seed):
+            words = {"codebook": book, "eps": 3.0, "delta": 1e-6}
+            result = dp_glm("y ~ x + z + g", {"x": x, "z": z, "g": g, "y": y}, **words)
+        assert result.identified.any(), result.why_not
+        intervals = result.conf_int()
+        for name, value in truth.items():
+            if result.identified[name]:
+                n_identified += 1
+                n_covered += intervals.lower[name] <= value <= intervals.upper[name]
+    assert n_identified >= 16
+    assert n_covered >= n_identified - 4
+
+
 def test_predictions_are_those_of_the_coefficients():
     result = fit()
     new = {"a": [0.5, 9.0, np.nan], "b": [2.0, 2.0, 2.0], "g": ["w", "u", "u"]}

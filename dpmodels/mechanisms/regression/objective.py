@@ -48,7 +48,7 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -206,7 +206,8 @@ class Objective(OfGradients):
         point = masked(minimum, hiding, entropy, law)
         gradient, curvature = ridge * (most.start - point), None
         if self.inference:
-            released = near, point, gradient, facts, scales, entropy, besides
+            within = replace(facts, predictors=most.inner.predictors)
+            released = near, point, gradient, within, scales, entropy, besides
             curvature = path_matrices(*released, at_end=self.at_end)
         return CoefficientsRelease(
             coefficients=point,
