@@ -60,7 +60,7 @@ ALONG = quantile_of_norms.Longest(1.14, 1.61)
 ALONE = quantile_of_norms.Longest(1.0, 1.0)
 # Choices: the step, in log odds for a standard deviation of the terms, from which on scores are
 # bought where it ends, and the part of the second share that these take.
-LONG, SCORE_SHARE = 0.6, 0.6
+LONG, SCORE_SHARE = 0.4, 0.6
 # The variance of a normal curve that is like the logistic one; and choices, how much of the
 # curvature's integral is left beyond a step at the least, and by how much one is lengthened.
 PROBIT, LEAST_LEFT, SHORTEST, LONGEST = 2.6, 0.04, 1.01, 3.0
