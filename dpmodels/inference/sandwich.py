@@ -288,8 +288,7 @@ def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandw
     """
     if release.curvature is None or release.gradient is None:
         return None
-    columns = len(release.coefficients)
-    start = release.coefficients
+    columns, start = len(release.coefficients), release.coefficients
     release, score_noise, path = _at_start(release)
     released = release.curvature
     assert released is not None

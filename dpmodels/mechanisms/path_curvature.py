@@ -58,9 +58,10 @@ FIRST_SHARE = 0.3
 ALONG = quantile_of_norms.Longest(1.14, 1.61)
 # A row's curvature alone, of norm 1: (d + 1)/2 in sums of absolute values.
 ALONE = quantile_of_norms.Longest(1.0, 1.0)
-# Choices: the step, in log odds for a standard deviation of the terms, from which on scores are
-# bought where it ends, and the part of the second share that these take.
-LONG, SCORE_SHARE = 0.4, 0.6
+# Choices: the step, in log odds for a standard deviation of the terms, and the slope that it leads
+# to, with a third of the curvature, from which on scores are bought there; and their part of the
+# second share.
+LONG, STEEP, SCORE_SHARE = 0.4, 1.7, 0.6
 # The variance of a normal curve that is like the logistic one; and choices, how much of the
 # curvature's integral is left beyond a step at the least, and by how much one is lengthened.
 PROBIT, LEAST_LEFT, SHORTEST, LONGEST = 2.6, 0.04, 1.01, 3.0
@@ -143,7 +144,7 @@ def _lengthening(facts: RegressionFacts, point: Floats, step: Floats) -> float:
     terms, unit = slice(int(predictors.intercept), None), predictors.share / predictors.radius
     # Log odds along the terms, a standard deviation of the rows on.
     before, after = (unit * float(np.linalg.norm(at[terms])) for at in (point, step))
-    if after <= LONG:
+    if after <= LONG or before + after <= STEEP:
         return 1.0
     fallen = 1 + before**2 / PROBIT
     undone = before / math.sqrt(fallen) + after / math.sqrt(fallen) ** 3

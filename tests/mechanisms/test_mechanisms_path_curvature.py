@@ -73,6 +73,7 @@ def furthest(unit, relation, law, point=POINT, end=END, long=math.inf):
             patch.setattr("dpmodels.mechanisms.quantile_of_norms.requested_matrix", read)
             patch.setattr(path_curvature, "newton_step", lambda *_: end - point)
             patch.setattr(path_curvature, "LONG", long)
+            patch.setattr(path_curvature, "STEEP", long)
             patch.setattr("dpmodels.mechanisms.quantile_of_norms.noisy_gradient", score)
             rows, gradient = bound(way, table), np.zeros(3)
             path_matrices(rows, point, gradient, way.facts, scales, seeded(1), law)
@@ -110,19 +111,19 @@ def test_neighbours_are_within_the_sensitivity_of_scores_and_matrices(relation, 
 
 
 def test_a_long_step_is_lengthened_and_has_scores_and_a_short_one_does_not():
-    way = way_of(None, "replace")
+    spec = way_of(None, "replace")
     data = {"y": ["n", "y"] * 20, "a": [0.5, -0.5] * 20, "b": [0.1, 0.9, -0.4, 0.0] * 10}
     rows, scales = (
-        passes(way.private.bind(data), way.facts),
-        path_scales(way.facts, MULTIPLIERS, GAUSSIAN),
+        passes(spec.private.bind(data), spec.facts),
+        path_scales(spec.facts, MULTIPLIERS, GAUSSIAN),
     )
-    step, bought = np.array([0.1, 1.0, 0.0]), []
+    step, releases = np.array([0.1, 1.0, 0.0]), []
     for size in (0.1, 4.0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(path_curvature, "newton_step", lambda *_, size=size: size * step)
-            words = (rows, step, np.zeros(3), way.facts, scales, seeded(1), GAUSSIAN)
-            bought.append(path_matrices(*words))
-    short, long = bought
+            arguments = (rows, step, np.zeros(3), spec.facts, scales, seeded(1), GAUSSIAN)
+            releases.append(path_matrices(*arguments))
+    short, long = releases
     np.testing.assert_allclose(short.end, 1.1 * step)
     assert short.score is None
     factor = (long.end - step)[1] / 4.0

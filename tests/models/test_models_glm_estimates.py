@@ -72,8 +72,8 @@ def test_a_strong_term_leaves_the_others_their_intervals():
         odds = -0.3 + 4 * x + 0.5 * z + 0.4 * (g == "v")
         y = np.where(rng.random(5_000) < expit(odds), "yes", "no")
         with dp.simulation(seed=seed):
-            words = {"codebook": book, "eps": 3.0, "delta": 1e-6}
-            result = dp_glm("y ~ x + z + g", {"x": x, "z": z, "g": g, "y": y}, **words)
+            options = {"codebook": book, "eps": 3.0, "delta": 1e-6}
+            result = dp_glm("y ~ x + z + g", {"x": x, "z": z, "g": g, "y": y}, **options)
         assert result.identified.any(), result.why_not
         intervals = result.conf_int()
         for name, value in truth.items():
@@ -96,8 +96,8 @@ def test_a_level_without_cases_is_not_identified_and_one_with_few_has_a_longer_l
             odds = -0.3 + 0.8 * z + 0.4 * (g == "v") + odds_of_w * (g == "w")
             y = np.where(rng.random(5_000) < expit(odds), "yes", "no")
             with dp.simulation(seed=seed):
-                words = {"codebook": book, "eps": 3.0, "delta": 1e-6}
-                result = dp_glm("y ~ z + g", {"z": z, "g": g, "y": y}, **words)
+                options = {"codebook": book, "eps": 3.0, "delta": 1e-6}
+                result = dp_glm("y ~ z + g", {"z": z, "g": g, "y": y}, **options)
             assert result.identified[["Intercept", "z", "g[T.v]"]].all()
             if odds_of_w == -40:
                 assert not result.identified["g[T.w]"]

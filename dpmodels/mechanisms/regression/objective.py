@@ -25,7 +25,8 @@ Noise
     tenth of ε under pure noise, :mod:`dpmodels.mechanisms.regression.row_location`): a row that is
     left out is one whose z is 0. With ``inference`` a share of the whole, of which the rest is
     divided so, goes to the curvature at the released point, then to the mean curvature along
-    Newton's step from there and the squared gradients at its end
+    Newton's step from there and the squared gradients at its end, or, where that step is long, to
+    a sum of gradients, curvature and squares near the estimate
     (:mod:`dpmodels.mechanisms.path_curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
