@@ -288,7 +288,7 @@ def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandw
     """
     if release.curvature is None or release.gradient is None:
         return None
-    columns = len(release.coefficients)
+    columns, start = len(release.coefficients), release.coefficients
     release, score_noise, path = _at_start(release)
     released = release.curvature
     assert released is not None
@@ -303,7 +303,7 @@ def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandw
         return None
     lost, lost_sizes = vectors[:, ~is_resolved], np.full(int((~is_resolved).sum()), SIZE)
     if drop_faint:
-        lost_sizes = _lost_sizes(lost, values[~is_resolved], release)
+        lost_sizes = _lost_sizes(lost, values[~is_resolved], release, start)
     resolved, values = vectors[:, is_resolved], values[is_resolved]
     filling, robust = _middle(release, released, float(values[0]), score_noise)
     axes = resolved @ np.linalg.eigh(resolved.T @ filling @ resolved)[1]
@@ -348,13 +348,19 @@ def sandwich(release: CoefficientsRelease, *, drop_faint: bool = False) -> Sandw
     )
 
 
-def _lost_sizes(directions: Floats, values: Floats, release: CoefficientsRelease) -> Floats:
-    """Return the steps that the gradient and its noise would take, :data:`SIZE` at the least."""
+def _lost_sizes(
+    directions: Floats, values: Floats, release: CoefficientsRelease, start: Floats
+) -> Floats:
+    """Return the steps that the gradient and its noise would take, :data:`SIZE` at the least.
+
+    Where scores were bought away from `start`, no less than the step that leads there.
+    """
     assert release.gradient is not None
     assert release.curvature is not None
     likely = np.maximum(values, release.curvature.bread_noise.diagonal)
     pull = np.hypot(directions.T @ release.gradient, release.gradient_sd)
-    return np.maximum(pull / likely, SIZE)
+    away = np.abs(directions.T @ (release.coefficients - start))
+    return np.maximum(np.maximum(pull / likely, SIZE), away)
 
 
 def _at_start(
@@ -362,19 +368,22 @@ def _at_start(
 ) -> tuple[CoefficientsRelease, Floats, NewtonPath | None]:
     """Return a release about the point where a step starts, noise of its gradient, and its path.
 
-    With scores of all weights that is the point where they are.
+    Where scores were bought that is the point where they are.
     """
     noise = release.gradient_sd**2 * np.eye(len(release.coefficients))
-    if release.meat is not None:
-        scores, bought = unit_scores.score_at_first(release), release.curvature
-        assert scores is not None
-        assert bought is not None
-        noise = scores[1] @ scores[1].T
+    bought, scores = release.curvature, unit_scores.score_at_first(release)
+    assert bought is not None
+    gradient, sd = bought.score, bought.score_sd or 0.0
+    if scores is not None:
+        gradient, noise = -scores[0], scores[1] @ scores[1].T
+    elif gradient is not None:
+        noise = sd**2 * np.eye(len(gradient))
+    if gradient is not None:
         release = replace(
             release,
             coefficients=unit_scores.first_point(release),
-            gradient=-scores[0],
-            gradient_sd=0.0,
+            gradient=gradient,
+            gradient_sd=sd,
             coefficient_sd=0.0,
             curvature=replace(bought, end=None),
         )

@@ -277,10 +277,13 @@ def dp_glm(
 
     With ``mechanism="objective"`` 10 % of the budget buys the curvature at the ridged minimum and
     25 % the mean curvature along Newton's step back from the ridge, with squared gradients at its
-    end. ``params`` are corrected for the ridge and have intervals, ``params_released`` are the
-    minimum as released. If only predictions matter, ``inference=False`` has less noise; and where
-    the release is alone on its ledger, ``mechanism=Objective(pure=True, share=0.2)`` of
-    :mod:`dpmodels.mechanisms.regression` has nearly as little, with intervals for many rows.
+    end; where a term is so strong that this step is long, a sum of gradients, the curvature and
+    squares near the estimate. Terms whose curvature noise hides there, and levels without cases,
+    are not identified; the others are. ``params`` are corrected for the ridge and have intervals,
+    ``params_released`` are the minimum as released. If only predictions matter, ``inference=False``
+    has less noise; and where the release is alone on its ledger, ``mechanism=Objective(pure=True,
+    share=0.2)`` of :mod:`dpmodels.mechanisms.regression` has nearly as little, with intervals for
+    many rows.
 
     Standard errors are offered coefficient by coefficient, see
     :class:`dpmodels.results.glm.GLMResult`. Rare outcomes, small budgets, and a number whose bounds

@@ -72,7 +72,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
         *("noise_sd", "step", "scale", "count"),
     ),
     released.MomentNoise: ("count", "mean", "diagonal", "off"),
-    released.BoughtCurvature: ("bread", "meat", "first"),
+    released.BoughtCurvature: ("bread", "meat", "first", "score", "score_sd"),
     released.Tails: ("fourth", "fourth_sd", "beyond", "beyond_sd"),
     released.Tuning: ("told_apart", "ridges"),
 }

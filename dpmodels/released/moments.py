@@ -234,10 +234,12 @@ class BoughtCurvature:
     and ``mean`` of their noise are nan. Where ``end``, shape (columns,), is there, a step from the
     released coefficients leads to it: the bread is the mean curvature along that step, the meat
     stands at its end, and ``first`` is the noisy curvature at the coefficients that the step came
-    from.
+    from. With ``score``, a noisy gradient at the end, bread and meat are of that point.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"person", "first", "first_noise", "end"})
+    later: ClassVar[frozenset[str]] = frozenset(
+        {"person", "first", "first_noise", "end", "score", "score_sd"}
+    )
 
     bread: Annotated[Bounded, "column", "column_"]
     meat: Annotated[Bounded, "column", "column_"]
@@ -247,6 +249,8 @@ class BoughtCurvature:
     first: Annotated[Bounded, "column", "column_"] | None = None
     first_noise: MomentNoise | None = None
     end: Annotated[Bounded, "column"] | None = None
+    score: Annotated[Bounded, "column"] | None = None
+    score_sd: Amount | None = None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,10 @@ from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Axes, Coder, Floats
 from dpmodels.verbs import documented
 
+# Choices: answers of which 10 % or less are of one kind are rare, as ``|1 - 2p|``; and how much of
+# what a step without end would take off rows with rare answers is known.
+RARE, OPEN = 0.8, 0.9
+
 Labelled = TypeVar("Labelled", "pd.Series[float]", pd.DataFrame)
 
 
@@ -334,15 +338,20 @@ class CoefficientsFit:
         In released axes numbers whose spread is clear have coefficients of ordinary size. Only
         combinations along which curvature may be noise alone are not identified there.
         """
-        fit, ball = sandwich(self.release), self.release.ball
-        if fit is None or ball is None or ball.axes is None or not self._numbers_of(fit.swamped):
+        fit, ball, bought = sandwich(self.release), self.release.ball, self.release.curvature
+        if fit is None or bought is None or ball is None or ball.axes is None:
             return fit
-        return sandwich(self.release, drop_faint=True) if self._spreads_are_clear() else fit
+        # At the end of a long step that of a level without cases is hidden too.
+        is_long = bought.score is not None and fit.swamped.any()
+        if not (is_long or self._numbers_of(fit.swamped)) or not self._spreads_are_clear():
+            return fit
+        return sandwich(self.release, drop_faint=True)
 
     def _spreads_are_clear(self) -> bool:
         """Whether the curvature of each number alone, beside the constant, exceeds its noise.
 
         Else a number may lie anywhere in its axis, and what goes with it has part of its effect.
+        Where a long step ends curvature is low by strong effects: that of its start is read.
         """
         bought, is_term = self.release.curvature, np.array([x != INTERCEPT for x in self.names])
         assert bought is not None
@@ -351,17 +360,20 @@ class CoefficientsFit:
             places = np.linalg.inv(self.matrix[np.ix_(is_term, is_term)])
         except np.linalg.LinAlgError:
             return False
+        bread, noise = bought.bread, bought.bread_noise
+        if bought.score is not None and bought.first is not None and bought.first_noise is not None:
+            bread, noise = bought.first, bought.first_noise
         lengths = np.linalg.norm(places, axis=0)
         if not np.isfinite(lengths).all() or not lengths.all():
             return False
         places = places / lengths
-        curvature, spreads = bought.bread[np.ix_(is_term, is_term)], np.zeros(len(is_term))
+        curvature, spreads = bread[np.ix_(is_term, is_term)], np.zeros(len(is_term))
         with np.errstate(all="ignore"):
             for constant in np.flatnonzero(~is_term):
-                shared = bought.bread[is_term, constant]
-                curvature = curvature - np.outer(shared, shared) / bought.bread[constant, constant]
+                shared = bread[is_term, constant]
+                curvature = curvature - np.outer(shared, shared) / bread[constant, constant]
             spreads[is_term] = ((curvature @ places) * places).sum(axis=0)
-        return not self._numbers_of(~(spreads > MIN_PULLED_SDS * bought.bread_noise.diagonal))
+        return not self._numbers_of(~(spreads > MIN_PULLED_SDS * noise.diagonal))
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
@@ -394,11 +406,56 @@ class CoefficientsFit:
             for at in np.flatnonzero(has_levels):
                 direction = directions[at] @ self.matrix
                 if full or math.isfinite(self._end(direction, level, full=True)[0]):
-                    ends[at] = self._end(direction, level, full=full)
+                    ends[at] = self._of_rare_levels(
+                        directions[at], self._end(direction, level, full=full)
+                    )
         if not full:
             wide = self.ends(directions, level)
             ends = np.clip(np.where(np.isnan(ends), wide, ends), wide[:, :1], wide[:, 1:])
         return ends
+
+    @cached_property
+    def _level_odds(self) -> dict[int, tuple[float, float, float]]:
+        """Of each level's coefficient: its value near the estimate, and the level's log odds.
+
+        Those of the reference come last; both at the released centre of the other terms.
+        """
+        fit, curvature = self.sandwich, self.release.curvature
+        if self.call.family != "binomial" or self.names[0] != INTERCEPT or fit is None:
+            return {}
+        near = fit.point if curvature is None or curvature.end is None else curvature.end
+        params, centre = self.matrix @ near, np.linalg.inv(self.matrix)[0]
+        centre, odds = centre / centre[0], {}
+        for at, name in enumerate(self.names):
+            factor, is_level, _ = name.partition("[T.")
+            if is_level and ":" not in name:
+                is_other = [not other.startswith(f"{factor}[T.") for other in self.names]
+                reference = float(np.where(is_other, centre, 0.0) @ params)
+                odds[at] = (float(params[at]), reference + float(params[at]), reference)
+        return odds
+
+    def _of_rare_levels(self, direction: Floats, ends: tuple[float, float]) -> tuple[float, float]:
+        """Lengthen the interval of a level's coefficient towards rarer answers.
+
+        There the curvature falls as the answers do: a step v from where it is known leads to
+        ``-log(1 - kv)/k``, and where that has no end the coefficient has none
+        (docs/theory.md, Theorem 112).
+        """
+        at = int(np.argmax(direction))
+        if at not in self._level_odds or direction[at] != 1 or np.count_nonzero(direction) > 1:
+            return ends
+        near, *odds = self._level_odds[at]
+        # The rarer answers of the two decide; more extreme ones of the reference are opposite.
+        is_reference = abs(odds[1]) > abs(odds[0])
+        rate = -math.tanh(odds[1] / 2) if is_reference else math.tanh(odds[0] / 2)
+        low, high = ends
+        step = (high - near) * rate if rate > 0 else (low - near) * rate
+        if step <= 0 or abs(rate) < RARE:
+            return ends
+        if step > OPEN:
+            return math.nan, math.nan
+        end = near - math.log1p(-step) / rate
+        return (low, max(high, end)) if rate > 0 else (min(low, end), high)
 
     def _end(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:
         key = direction.tobytes(), level, full

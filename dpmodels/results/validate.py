@@ -196,6 +196,10 @@ def _require_path(curvature: released.BoughtCurvature) -> None:
     parts = (curvature.first, curvature.first_noise, curvature.end)
     if len({part is None for part in parts}) > 1:
         raise FrameError("release.curvature: expected first, first_noise and end, or none of them")
+    has_score = curvature.score is not None
+    has_end = curvature.end is not None
+    if has_score is (curvature.score_sd is None) or (has_score and not has_end):
+        raise FrameError("release.curvature: expected score, score_sd and end, or no score")
     noise = curvature.first_noise
     if noise is not None and math.isnan(noise.diagonal + noise.off):
         raise FrameError("release.curvature: first was bought, and a noise sd is nan")

@@ -161,6 +161,26 @@ def test_faint_directions_may_be_dropped_with_the_error_of_their_step():
     assert high - low == pytest.approx(math.hypot(long - short, allowed), rel=1e-3)
 
 
+def test_scores_at_the_end_of_a_long_step_take_the_place_of_what_came_before():
+    """A quadratic: the estimate and its noise follow from scores, whatever the start and its noise.
+
+    Of a hidden direction the error is the way to the end, at the least.
+    """
+    best, end = np.array([0.7, 0.1, -0.4]), np.array([6.0, 0.5, -3.0])
+    start = release(noise(0.1), noise(1e-3), gradient_sd=50.0)
+    path = {"end": end, "first": 2 * BREAD, "first_noise": QUIET}
+    bought = replace(start.curvature, **path, score=BREAD @ (end - best), score_sd=3.0)
+    result = sandwich(replace(start, coefficient_sd=9.0, curvature=bought))
+    np.testing.assert_allclose(result.estimate, best, atol=0.02)
+    expected = 3.0 * np.sqrt(np.diagonal(np.linalg.inv(BREAD @ BREAD)))
+    np.testing.assert_allclose(np.sqrt(np.diagonal(result.noise)), expected, rtol=0.2)
+    axes = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    faint = replace(bought, bread=(axes * [0.1, 40.0, 50.0]) @ axes.T, bread_noise=noise(2.0))
+    hidden = sandwich(replace(start, curvature=faint), drop_faint=True)
+    distance = abs(hidden.lost[:, 0] @ (end - start.coefficients))
+    assert hidden.lost_sizes[0] >= distance
+
+
 def test_variances_are_sums_of_squares():
     """Along the way that columns nearly equal leave open, and across it."""
     turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]

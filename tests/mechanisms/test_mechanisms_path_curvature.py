@@ -13,10 +13,10 @@ from dpmodels.mechanisms import path_curvature
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.path_curvature import ALONE, ALONG, newton_step, path_matrices, path_scales
 from dpmodels.mechanisms.protocol import passes
-from dpmodels.mechanisms.quantile_of_norms import LOGISTIC, bought_lattice
+from dpmodels.mechanisms.quantile_of_norms import LOGISTIC, Noisy, bought_lattice
 from dpmodels.models.glm import glm_spec
 from dpmodels.noise import seeded
-from dpmodels.noise.lattice import Lattice
+from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.released import MomentNoise
 from dpmodels.request import requested
 from dpmodels.statistics.losses import Huber, Logistic, mean_bend
@@ -46,8 +46,11 @@ def bound(way, table):
     return passes(way.private.bind({**data, "id": [3] * len(table)}), way.facts)
 
 
-def furthest(unit, relation, law, point=POINT, end=END):
-    """How far neighbours are apart in each release, by its noise and what it is charged."""
+def furthest(unit, relation, law, point=POINT, end=END, long=math.inf):
+    """How far neighbours are apart in each release, by its noise and what it is charged.
+
+    Steps from `long` on, in log odds, are long.
+    """
     way = way_of(unit, relation)
     scales, places = path_scales(way.facts, MULTIPLIERS, law), way.facts.adjacency.places
     sums = []
@@ -57,15 +60,25 @@ def furthest(unit, relation, law, point=POINT, end=END):
         sums.append(question(at, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
         return lambda entropy: (np.zeros((3, 3)), MomentNoise(math.nan, math.nan, 1.0, 1.0))
 
+    def score(rows, at, facts, scale, _):
+        lattice = choose_lattice(facts.columns, scale)
+        sums.append(np.diag(rows.gradient(at, lattice).cross()[0].astype(float)))
+        sums[-1] /= lattice.radius * scale
+        return Noisy(np.zeros(3), scale)
+
     cells = []
     for table in tables():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(path_curvature, "requested_matrix", read)
             patch.setattr("dpmodels.mechanisms.quantile_of_norms.requested_matrix", read)
             patch.setattr(path_curvature, "newton_step", lambda *_: end - point)
+            patch.setattr(path_curvature, "LONG", long)
+            patch.setattr(path_curvature, "STEEP", long)
+            patch.setattr("dpmodels.mechanisms.quantile_of_norms.noisy_gradient", score)
             rows, gradient = bound(way, table), np.zeros(3)
             path_matrices(rows, point, gradient, way.facts, scales, seeded(1), law)
-        cells.append((np.array([sums.pop(0)]), np.array([sums.pop(0), sums.pop(0)])))
+        cells.append((np.array([sums.pop(0)]), np.array(sums)))
+        sums.clear()
     upper = np.triu_indices(3)
     pairs = combinations(cells, 2) if relation == "replace" else [(cell, (0, 0)) for cell in cells]
     distances = []
@@ -85,6 +98,40 @@ def test_neighbours_are_within_the_sensitivity_of_both_releases(law, smallest, u
     for point, end in ((POINT, END), (END, POINT), (POINT, POINT)):
         assert (furthest(unit, relation, law, point, end) <= 1).all()
     assert (furthest(unit, relation, law) > smallest).all()
+
+
+@pytest.mark.parametrize("unit", ["mean", 3])
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_neighbours_are_within_the_sensitivity_of_scores_and_matrices(relation, unit):
+    """Where a step is long scores, curvature and squares together are one release."""
+    for point, end in ((POINT, END), (END, POINT)):
+        distances = furthest(unit, relation, GAUSSIAN, point, end, long=0.0)
+        assert (distances <= 1).all()
+    assert distances[1] > 0.4
+
+
+def test_a_long_step_is_lengthened_and_has_scores_and_a_short_one_does_not():
+    spec = way_of(None, "replace")
+    data = {"y": ["n", "y"] * 20, "a": [0.5, -0.5] * 20, "b": [0.1, 0.9, -0.4, 0.0] * 10}
+    rows, scales = (
+        passes(spec.private.bind(data), spec.facts),
+        path_scales(spec.facts, MULTIPLIERS, GAUSSIAN),
+    )
+    step, releases = np.array([0.1, 1.0, 0.0]), []
+    for size in (0.1, 4.0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(path_curvature, "newton_step", lambda *_, size=size: size * step)
+            arguments = (rows, step, np.zeros(3), spec.facts, scales, seeded(1), GAUSSIAN)
+            releases.append(path_matrices(*arguments))
+    short, long = releases
+    np.testing.assert_allclose(short.end, 1.1 * step)
+    assert short.score is None
+    factor = (long.end - step)[1] / 4.0
+    assert 1 < factor <= path_curvature.LONGEST
+    assert long.score_sd == pytest.approx(scales["score"], rel=1e-6)
+    # Scores are of the rows at the end, but for their noise.
+    exact = rows.slopes(long.end, Logistic()).gradient
+    assert np.abs(long.score - exact).max() < 6 * long.score_sd
 
 
 def secants(odds):

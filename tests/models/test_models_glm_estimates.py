@@ -60,6 +60,55 @@ def test_poisson_finds_the_maximum_likelihood_estimate(level):
     )
 
 
+@pytest.mark.expensive
+def test_a_strong_term_leaves_the_others_their_intervals():
+    """A slope of 4 log odds for a standard deviation: the step back from the ridge is long."""
+    book = dp.codebook(x=(-4, 4), z=(-4, 4), g=["u", "v"], y=["no", "yes"])
+    truth, n_identified, n_covered = {"z": 0.5, "g[T.v]": 0.4}, 0, 0
+    for seed in range(10):
+        rng = np.random.default_rng([112, seed])
+        x, z = np.clip(rng.normal(size=(2, 5_000)), -4, 4)
+        g = rng.choice(["u", "v"], 5_000)
+        odds = -0.3 + 4 * x + 0.5 * z + 0.4 * (g == "v")
+        y = np.where(rng.random(5_000) < expit(odds), "yes", "no")
+        with dp.simulation(seed=seed):
+            options = {"codebook": book, "eps": 3.0, "delta": 1e-6}
+            result = dp_glm("y ~ x + z + g", {"x": x, "z": z, "g": g, "y": y}, **options)
+        assert result.identified.any(), result.why_not
+        intervals = result.conf_int()
+        for name, value in truth.items():
+            if result.identified[name]:
+                n_identified += 1
+                n_covered += intervals.lower[name] <= value <= intervals.upper[name]
+    assert n_identified >= 16
+    assert n_covered >= n_identified - 4
+
+
+@pytest.mark.expensive
+def test_a_level_without_cases_is_not_identified_and_one_with_few_has_a_longer_lower_end():
+    """The likelihood of a level without cases grows without end; others keep their intervals."""
+    book = dp.codebook(z=(-4, 4), g=["u", "v", "w"], y=["no", "yes"])
+    lower_is_longer = []
+    for seed in range(6):
+        rng = np.random.default_rng([113, seed])
+        z, g = np.clip(rng.normal(size=5_000), -4, 4), rng.choice(["u", "v", "w"], 5_000)
+        for odds_of_w in (-40.0, -2.5):
+            odds = -0.3 + 0.8 * z + 0.4 * (g == "v") + odds_of_w * (g == "w")
+            y = np.where(rng.random(5_000) < expit(odds), "yes", "no")
+            with dp.simulation(seed=seed):
+                options = {"codebook": book, "eps": 3.0, "delta": 1e-6}
+                result = dp_glm("y ~ z + g", {"z": z, "g": g, "y": y}, **options)
+            assert result.identified[["Intercept", "z", "g[T.v]"]].all()
+            if odds_of_w == -40:
+                assert not result.identified["g[T.w]"]
+            elif result.identified["g[T.w]"]:
+                low, high = result.conf_int().loc["g[T.w]"]
+                middle = result.params["g[T.w]"]
+                lower_is_longer.append(middle - low > high - middle)
+    assert len(lower_is_longer) >= 4
+    assert all(lower_is_longer)
+
+
 def test_predictions_are_those_of_the_coefficients():
     result = fit()
     new = {"a": [0.5, 9.0, np.nan], "b": [2.0, 2.0, 2.0], "g": ["w", "u", "u"]}

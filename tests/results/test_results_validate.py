@@ -41,6 +41,7 @@ SHARED = dp.dp_pca(
 BOUGHT = FITS["glm"].release.curvature
 FLAT = Ball(np.zeros(len(FITS["glm"].call.names) - 1), 0.0, 0.0, 0.0)
 HALF = replace(BOUGHT, end=None)
+SCORED = replace(BOUGHT, score=np.zeros(len(BOUGHT.bread)))
 UNKNOWN = replace(BOUGHT, first_noise=replace(BOUGHT.first_noise, off=math.nan))
 LAWLESS = replace(BOUGHT, bread_noise=replace(BOUGHT.bread_noise, off=math.nan))
 RUNS = FITS["partition"].release
@@ -62,6 +63,7 @@ CASES = [
         "release: array 'gradient' is there, and a noise sd is nan",
     ),
     ("glm", {"curvature": HALF}, "release.curvature: expected first, first_noise and end"),
+    ("glm", {"curvature": SCORED}, "release.curvature: expected score, score_sd and end"),
     ("glm", {"curvature": UNKNOWN}, "release.curvature: first was bought"),
     ("glm", {"curvature": LAWLESS}, "release.curvature: bought, and a noise sd"),
     ("glm", {"ball": FLAT}, "release.ball.radius: expected a number from"),

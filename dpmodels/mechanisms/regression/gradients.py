@@ -46,18 +46,17 @@ from dpmodels.mechanisms import protocol, quantile_of_norms
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     ROUND_UP,
-    SMALLEST_SCALE,
     NoisyMoments,
-    add_noise,
     gaussian_scales,
     noised_moments,
     shrunk,
 )
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.mechanisms.quantile_of_norms import noisy_gradient
 from dpmodels.mechanisms.regression.row_location import location_scales
 from dpmodels.noise import Entropy
-from dpmodels.noise.lattice import Lattice, choose_lattice
+from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess import nearest_psd
 from dpmodels.postprocess.normal_equations import RESOLVED, contrasts
 from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
@@ -79,16 +78,6 @@ LENGTHS_SHARE = 0.04
 SHORTEST = 0.25
 # In units of the noise that one sum of gradients would have with the whole budget: a choice.
 RIDGE = 0.5
-# Units of noise in a step of the lattice where steps are too coarse: a row is 2**40 long then,
-# as a row of counts is.
-FINER = 2**20
-
-
-class Noisy(NamedTuple):
-    """A released sum of gradients, and the noise standard deviation of its coordinates."""
-
-    gradient: Floats
-    sd: float
 
 
 class Start(NamedTuple):
@@ -178,7 +167,7 @@ class NoisyGradients(OfGradients):
         if facts.predictors.terms:
             scales |= location_scales(facts, {"lengths": bought_multipliers[-1]})
         events = (*events, *map(GaussianEvent, bought_multipliers))
-        _lattice(facts, scales["noise"])
+        choose_lattice(facts.columns, scales["noise"])
         _moments_plan(facts, guarantee, first)
         return protocol.RegressionPlan(guarantee, events, facts, scales)
 
@@ -219,31 +208,10 @@ class NoisyGradients(OfGradients):
         )
 
 
-def _lattice(facts: RegressionFacts, noise: float) -> Lattice:
-    return choose_lattice(facts.columns, noise)
-
-
 def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: float) -> protocol.Plan:
     joint = protocol.Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
     lattice, steps = gaussian_scales(joint, multiplier)
     return protocol.Plan(guarantee, (GaussianEvent(multiplier),), lattice, joint, steps)
-
-
-def noisy_gradient(
-    rows: Gradients, point: Floats, facts: RegressionFacts, noise: float, entropy: Entropy
-) -> Noisy:
-    """Release the sum of gradients at a released parameter, in units of the longest.
-
-    A sum of Python integers is as exact in units as in steps, and a row moves it by at most
-    ``lattice.radius * finer`` of them. On a coarser lattice than the finest the noise has more than
-    ``2**28`` steps (:func:`dpmodels.noise.lattice.choose_lattice`).
-    """
-    lattice = _lattice(facts, noise)
-    exact, _ = rows.gradient(point, lattice).cross()
-    finer = FINER if noise * lattice.radius < SMALLEST_SCALE else 1
-    scale = max(noise * lattice.radius * finer, SMALLEST_SCALE)
-    steps_per_unit = lattice.steps * finer
-    return Noisy(add_noise(exact * finer, scale, entropy) / steps_per_unit, scale / steps_per_unit)
 
 
 def _start(

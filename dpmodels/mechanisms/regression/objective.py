@@ -25,7 +25,8 @@ Noise
     tenth of ε under pure noise, :mod:`dpmodels.mechanisms.regression.row_location`): a row that is
     left out is one whose z is 0. With ``inference`` a share of the whole, of which the rest is
     divided so, goes to the curvature at the released point, then to the mean curvature along
-    Newton's step from there and the squared gradients at its end
+    Newton's step from there and the squared gradients at its end, or, where that step is long, to
+    a sum of gradients, curvature and squares near the estimate
     (:mod:`dpmodels.mechanisms.path_curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
@@ -48,7 +49,7 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -206,7 +207,8 @@ class Objective(OfGradients):
         point = masked(minimum, hiding, entropy, law)
         gradient, curvature = ridge * (most.start - point), None
         if self.inference:
-            released = near, point, gradient, facts, scales, entropy, besides
+            within = replace(facts, predictors=most.inner.predictors)
+            released = near, point, gradient, within, scales, entropy, besides
             curvature = path_matrices(*released, at_end=self.at_end)
         return CoefficientsRelease(
             coefficients=point,

@@ -45,9 +45,14 @@ from dpmodels.mechanisms.protocol import (
     as_gradients,
     coefficient_terms,
 )
-from dpmodels.mechanisms.quantile_of_norms import Lengths, both_matrices, weighted_squares
+from dpmodels.mechanisms.quantile_of_norms import (
+    Lengths,
+    both_matrices,
+    noisy_gradient,
+    weighted_squares,
+)
 from dpmodels.mechanisms.regression import row_location
-from dpmodels.mechanisms.regression.gradients import Start, noisy_gradient
+from dpmodels.mechanisms.regression.gradients import Start
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess import nearest_psd
