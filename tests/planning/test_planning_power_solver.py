@@ -51,6 +51,7 @@ def test_dependence_is_found():
     assert 0.05 < w < 0.1
 
 
+@pytest.mark.product
 def test_what_is_not_reached_is_said():
     with pytest.raises(ArgumentError, match=r"100 rows have the power 0\.\d+ without any noise"):
         eps_for(asking("ttest"), 100, 1.0, 0.8)

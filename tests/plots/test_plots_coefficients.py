@@ -28,6 +28,7 @@ def texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
+@pytest.mark.product
 def test_wide_bars_are_noise_and_thin_ones_hold_sampling_too():
     ax = coefficients([model()], labels=LABELS, title="Coefficient", caption="eps = 1. " * 20)
     thin, wide = ax.collections[:2]
