@@ -135,3 +135,9 @@ def test_a_device_stands_at_its_lie_with_its_name_on_the_curve_of_the_smallest_e
     # Answers at random say nothing.
     assert curve.get_ydata()[-1] == pytest.approx(0, abs=1e-9)
     plt.close("all")
+
+
+@pytest.mark.parametrize(("length", "width"), [(3, 6.0), (24, 6.0), (44, 7.6)])
+def test_a_picture_is_wider_where_terms_are_longer_than_usual(length, width):
+    ax = coefficients([model(values=(1.0,))], labels=["x" * length], title="Coefficient")
+    assert ax.figure.get_figwidth() == pytest.approx(width)
