@@ -205,8 +205,8 @@ def test_a_typical_size_is_the_mean_deviation_of_both_tables():
 
 
 def test_distances_are_in_mean_deviations_of_each_coordinate():
-    rows, neighbour = np.array([[-1.0, -50.0], [1.0, 50.0]]), np.array([[-3.0, 0.0], [3.0, 0.0]])
+    rows, neighbour = np.array([[4.0, -50.0], [6.0, 50.0]]), np.array([[2.0, 0.0], [8.0, 0.0]])
     values = np.array([[2.0, 0.0], [0.0, 100.0], [6.0, 100.0]])
-    deviations = np.array([2.0, 25.0])
-    expected = np.linalg.norm(values / deviations, axis=1)
+    middle, deviations = np.array([5.0, 0.0]), np.array([2.0, 25.0])
+    expected = np.linalg.norm((values - middle) / deviations, axis=1)
     assert np.abs(norm(rows, neighbour)(values)) == pytest.approx(expected)
