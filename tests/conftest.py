@@ -97,13 +97,13 @@ def pytest_generate_tests(metafunc):
 def ordinary_cases(test, cases):
     """Return the first and the last case of a test, of an invariant those of each subject."""
     is_aside = any(map(test.get_closest_marker, ASIDE))
-    kept = {}
+    groups = {}
     for case in cases:
         if not is_aside and not any(mark.name in ASIDE for mark in case.marks):
             law = getattr(case.params.get("law"), "__name__", "")
             subject = getattr(case.params.get("case"), "subject", None)
-            kept.setdefault((law, subject), []).append(case)
-    ends = {id(case) for group in kept.values() for case in (group[0], group[-1])}
+            groups.setdefault((law, subject), []).append(case)
+    ends = {id(case) for group in groups.values() for case in (group[0], group[-1])}
     # Without any case a test would run as one that has no parameters.
     return [case for case in cases if id(case) in ends] or cases[:1]
 

@@ -147,15 +147,15 @@ def test_a_coefficient_has_the_noise_of_the_longest_residual(
 
 
 def test_the_stated_scale_is_the_largest_of_all_draws(monkeypatch):
-    rounds, plans, drawn = [], [], selection_plan.drawn
+    rounds, plans, release_of = [], [], selection_plan.drawn
 
-    def ranked(*fields, **more):
-        rounds.append(Ranked(*fields, **more))
+    def ranked(*fields, **options):
+        rounds.append(Ranked(*fields, **options))
         return rounds[-1]
 
     def planned(info, plan, *rest):
         plans.append(plan)
-        return drawn(info, plan, *rest)
+        return release_of(info, plan, *rest)
 
     monkeypatch.setattr(association_score, "Ranked", ranked)
     monkeypatch.setattr(selection_plan, "drawn", planned)
