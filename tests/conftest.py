@@ -31,6 +31,8 @@ STUDIES = (
 ASIDE = ("slow", "audit_full", "product", "site")
 # Folders of tests of what is made of a release: the last cases are the product's there.
 DERIVED = ("inference", "models", "planning", "plots", "postprocess", "reports", "results", "shell")
+# In their names: what is refused before rows are read or charged, and what shows nothing of them.
+GUARDING = ("_read", "charge", "private", "any_rows", "refus")
 # Of a test with more product or slow cases than this, `--share` takes a part.
 MANY = 3
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -144,8 +146,10 @@ def mark(items):
 
 
 def is_derived(item):
-    """Whether a test is of estimates, tables, plots or commands."""
-    return item.nodeid.startswith(tuple(f"tests/{folder}/" for folder in DERIVED))
+    """Whether a test is of estimates, tables, plots or commands, and none that guards rows."""
+    name = item.nodeid.partition("[")[0]
+    is_in_folder = name.startswith(tuple(f"tests/{folder}/" for folder in DERIVED))
+    return is_in_folder and not any(word in name for word in GUARDING)
 
 
 def beyond_share(items, share):
