@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import sys
 import zlib
 from pathlib import Path
@@ -28,9 +29,19 @@ STUDIES = (
 )
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product", "site")
+# Folders of tests of what is made of a release: the last cases are the product's there.
+DERIVED = ("inference", "models", "planning", "plots", "postprocess", "reports", "results", "shell")
+# In their names: what is refused before rows are read or charged, and what shows nothing of them.
+GUARDING = ("_read", "charge", "private", "any_rows", "refus")
 # Of a test with more product or slow cases than this, `--share` takes a part.
 MANY = 3
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
+# Ledgers wait for the disk at each line. Temporary folders in memory do not, where a gigabyte of it
+# is free and nobody has chosen another place.
+IN_MEMORY = Path("/dev/shm")
+is_writable = "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK)
+if is_writable and shutil.disk_usage(IN_MEMORY).free > 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 # The table of verbs is imported before the laws that call it.
 pytest.register_assert_rewrite("exact")
@@ -72,6 +83,33 @@ def pytest_itemcollected(item):
         item.add_marker("product")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc):
+    """Make no items of cases that `mark` gives to the product, where the product does not run.
+
+    They are three quarters of all items, and each costs as much as a small test.
+    """
+    yield
+    expression, arguments = metafunc.config.getoption("markexpr"), metafunc.config.args
+    is_named = any("[" in argument for argument in arguments)
+    if not is_named and ("not product" in expression or expression == "quick"):
+        metafunc._calls[:] = ordinary_cases(metafunc.definition, metafunc._calls)
+
+
+def ordinary_cases(test, cases):
+    """Return the first and the last case of a test, of an invariant those of each subject."""
+    is_aside = any(map(test.get_closest_marker, ASIDE))
+    groups = {}
+    for case in cases:
+        if not is_aside and not any(mark.name in ASIDE for mark in case.marks):
+            law = getattr(case.params.get("law"), "__name__", "")
+            subject = getattr(case.params.get("case"), "subject", None)
+            groups.setdefault((law, subject), []).append(case)
+    ends = {id(case) for group in groups.values() for case in (group[0], group[-1])}
+    # Without any case a test would run as one that has no parameters.
+    return [case for case in cases if id(case) in ends] or cases[:1]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Mark the cases of tests, and leave out cases by the share that is asked for."""
@@ -84,7 +122,8 @@ def pytest_collection_modifyitems(config, items):
 def mark(items):
     """Mark the first case of each test quick, and all but the first and the last product.
 
-    An invariant has a first and a last case for each of its subjects, mechanism and verb.
+    An invariant has a first and a last case for each of its subjects, mechanism and verb. A test of
+    what is made of a release has no last one.
     """
     cases = {}
     for item in items:
@@ -101,18 +140,34 @@ def mark(items):
         cases.setdefault(test, {}).setdefault(subject, []).append(item)
     for _, *alternatives in (value for test in cases.values() for value in test.values()):
         for item in alternatives:
-            if item is not alternatives[-1] or item.get_closest_marker("expensive"):
+            is_first_alone = item.get_closest_marker("expensive") or is_derived(item)
+            if item is not alternatives[-1] or is_first_alone:
                 item.add_marker("product")
 
 
+def is_derived(item):
+    """Whether a test is of estimates, tables, plots or commands, and none that guards rows."""
+    name = item.nodeid.partition("[")[0]
+    is_in_folder = name.startswith(tuple(f"tests/{folder}/" for folder in DERIVED))
+    return is_in_folder and not any(word in name for word in GUARDING)
+
+
 def beyond_share(items, share):
-    """Return the product and slow cases of tests with many, but those whose names a share takes."""
+    """Return the product and slow cases of tests with many, but those whose names a share takes.
+
+    The last product case is never left out.
+    """
     cases = {}
     for item in items:
-        if item.get_closest_marker("product") or item.get_closest_marker("slow"):
+        if item.get_closest_marker("product") or is_slow(item):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    many = (item for test in cases.values() if len(test) > MANY for item in test)
+    tests = (test for test in cases.values() if len(test) > MANY)
+    many = (item for test in tests for item in test[: None if is_slow(test[-1]) else -1])
     return {item for item in many if zlib.crc32(item.nodeid.encode()) % share}
+
+
+def is_slow(item):
+    return item.get_closest_marker("slow") is not None
 
 
 @pytest.hookimpl(trylast=True)

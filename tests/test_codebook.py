@@ -248,6 +248,7 @@ CATEGORICALS = st.builds(
 BOOKS = st.dictionaries(NAMES, st.one_of(NUMERICS, CATEGORICALS), max_size=5).map(Codebook)
 
 
+@pytest.mark.product
 @given(BOOKS)
 def test_json_gives_back_what_was_declared(book):
     back = Codebook.from_dict(json.loads(json.dumps(book.to_dict())))
@@ -259,6 +260,7 @@ def test_json_gives_back_what_was_declared(book):
     ]
 
 
+@pytest.mark.product
 @given(BOOKS)
 def test_every_codebook_prints(book):
     assert all(plain(name) in repr(book) for name in book)

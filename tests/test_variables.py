@@ -193,6 +193,7 @@ VARIABLES = st.one_of(
 )
 
 
+@pytest.mark.product
 @given(st.dictionaries(st.sampled_from("abc"), VARIABLES, max_size=3).map(Codebook))
 def test_json_gives_back_every_kind_of_variable(book):
     back = Codebook.from_dict(json.loads(json.dumps(book.to_dict())))

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.audit.scores import typical
+from dpmodels.audit.scores import norm, typical
 from dpmodels.audit.verb import _shaved
 from dpmodels.errors import ArgumentError, BudgetError, NotAvailable
 from dpmodels.privacy import gaussian_multiplier
@@ -202,3 +202,11 @@ def test_what_is_no_recipe_or_no_pair_is_refused():
 def test_a_typical_size_is_the_mean_deviation_of_both_tables():
     middle, size = typical(np.array([[0.0, 3.0], [1.0, 3.0]]), np.array([[2.0, 3.0], [7.0, 3.0]]))
     assert (middle.tolist(), size.tolist()) == ([1.5, 3.0], [2.0, 1.0])
+
+
+def test_distances_are_in_mean_deviations_of_each_coordinate():
+    rows, neighbour = np.array([[4.0, -50.0], [6.0, 50.0]]), np.array([[2.0, 0.0], [8.0, 0.0]])
+    values = np.array([[2.0, 0.0], [0.0, 100.0], [6.0, 100.0]])
+    middle, deviations = np.array([5.0, 0.0]), np.array([2.0, 25.0])
+    expected = np.linalg.norm((values - middle) / deviations, axis=1)
+    assert np.abs(norm(rows, neighbour)(values)) == pytest.approx(expected)

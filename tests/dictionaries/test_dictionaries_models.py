@@ -126,6 +126,15 @@ def test_what_cannot_be_used_is_refused_by_name(source, message):
         dp.codebook.draft(source)
 
 
+def test_choices_are_nested_twenty_deep_at_most():
+    schema = {"type": "integer", "minimum": 0, "maximum": 5}
+    for _ in range(20):
+        schema = {"anyOf": [schema]}
+    assert dp.codebook.draft({"properties": {"a": schema}})["a"].kind == "integer"
+    with pytest.raises(CodebookError, match="nested more than 20 deep"):
+        dp.codebook.draft({"properties": {"a": {"anyOf": [schema]}}})
+
+
 def test_choices_without_end_are_refused():
     schema = {"$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}]}}}
     with pytest.raises(CodebookError, match="variable 'a': choices are nested"):

@@ -3,6 +3,7 @@
 import pytest
 from gates import gate, write_table
 
+from dpmodels.__main__ import main
 from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError
 from dpmodels.gateway.settings import demo_gate, gate_of, read_gate
 from dpmodels.privacy import ApproxDP
@@ -72,3 +73,14 @@ def test_the_demonstration_has_a_public_table(tmp_path):
     settings = demo_gate(tmp_path / "demo")
     assert settings.tables["visits"].is_csv
     assert set(settings.purses["visits"]) == {"ann", "bob"}
+
+
+def test_tokens_are_issued_by_the_settings_that_a_command_names(tmp_path, monkeypatch, capsys):
+    write_table(tmp_path)
+    (tmp_path / "gate.toml").write_text(
+        '[tables.visits]\ndata = "visits.csv"\ncodebook = "visits.json"\neps = 1\n[analysts.zoe]\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "gate.toml", "--issue", "zoe"]) == 0
+    assert len(capsys.readouterr().out.split()) == 1
+    assert not (tmp_path / "gate-demo").exists()

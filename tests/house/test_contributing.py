@@ -86,6 +86,9 @@ def test_a_share_takes_a_part_of_the_product_cases_of_tests_with_many(conftest):
     left_out = conftest.beyond_share(items, 3)
     assert left_out < set(many)
     assert 160 < len(left_out) < 240
+    assert many[-1] not in conftest.beyond_share(items, 10**9)
+    slow = [Item(f"f::slow[{case}]", "slow") for case in range(5)]
+    assert conftest.beyond_share(slow, 10**9) == set(slow)
 
 
 def test_the_first_case_of_every_test_and_law_is_quick(marked):
@@ -98,6 +101,38 @@ def test_the_first_case_of_every_test_and_law_is_quick(marked):
 def test_of_several_cases_all_but_the_first_and_the_last_are_the_products(marked):
     cases = [Item(f"f::b[{number}]") for number in range(4)]
     assert marked(*cases) == ["quick", "product", "product", ""]
+
+
+def test_of_what_is_made_of_a_release_the_last_case_is_the_products_too(marked):
+    cases = [Item(f"tests/plots/test_a.py::b[{number}]") for number in range(3)]
+    assert marked(*cases) == ["quick", "product", "product"]
+    guards = [Item(f"tests/plots/test_a.py::before_a_row_is_read[{case}]") for case in range(3)]
+    assert marked(*guards) == ["quick", "product", ""]
+
+
+class Cases:
+    """Cases as `parametrize` makes them, of a test with marks."""
+
+    def __init__(self, *marks):
+        self.marks = [getattr(pytest.mark, mark) for mark in marks]
+
+    def get_closest_marker(self, name):
+        return next((mark for mark in self.marks if mark.name == name), None)
+
+    def of(self, subject, *marks, law=None):
+        params = {"case": type("Case", (), {"subject": subject}), "law": law}
+        fields = {"params": params, "marks": [getattr(pytest.mark, mark) for mark in marks]}
+        return type("Spec", (), fields)
+
+
+def test_items_are_made_of_all_cases_that_may_be_ordinary(conftest):
+    test = Cases("expensive")
+    cases = [test.of(1), test.of(1), test.of(1, "product"), test.of(1), test.of(2, "slow")]
+    laws = [test.of(1, law=min), test.of(1, law=max)]
+    assert conftest.ordinary_cases(test, cases) == [cases[0], cases[3]]
+    assert conftest.ordinary_cases(test, laws) == laws
+    assert conftest.ordinary_cases(Cases("product"), cases) == cases[:1]
+    assert conftest.ordinary_cases(test, []) == []
 
 
 def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the_products(marked):

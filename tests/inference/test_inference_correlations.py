@@ -63,6 +63,7 @@ def test_noise_intervals_cover_the_exact_partial_correlation(rho, sd):
     assert 0.75 < sds / spread < 1.35
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("sd", [0.5, 5.0])
 def test_p_values_are_uniform_where_there_is_no_correlation(sd):
     rng = np.random.default_rng(5)

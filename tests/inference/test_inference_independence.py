@@ -115,6 +115,7 @@ def test_a_pooled_table_is_the_plain_test_of_it_without_noise():
     assert (test.statistic, test.df) == (pytest.approx(plain.statistic), plain.dof)
 
 
+@pytest.mark.product
 def test_the_size_is_kept_where_a_test_is_told_once_in_forty_releases():
     rng = np.random.default_rng(4)
     shares, sd = np.array([0.95, 0.05]), 40.0

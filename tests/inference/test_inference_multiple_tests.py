@@ -10,6 +10,7 @@ from dpmodels.inference.screening_tests import adjusted_pvalues, largest, simult
 P = np.array([0.01, 0.2, 0.011, 0.9, 0.04, 1e-12])
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("method", ["holm", "bonferroni", "sidak"])
 def test_they_are_statsmodels(method):
     np.testing.assert_allclose(

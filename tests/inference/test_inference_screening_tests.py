@@ -81,6 +81,14 @@ def test_bounds_hold_the_exact_sums(release):
     assert (narrow.scatter < bounds_of_release.scatter).all()
 
 
+def test_the_response_varies_by_no_more_than_its_noisy_squares_about_the_centre(release):
+    """A row moves the square about c by (1 + |c|)² at most, and the noise of each sum with it."""
+    quiet = replace(release, centre=-0.5, squares=800.0, total=100.0, count=4_000.0)
+    limits = bounds(quiet, 1e-6)
+    reach, min_rows = limits.rows - 4_000, 2 * 4_000 - limits.rows
+    assert limits.variance == pytest.approx((800 + 100 + 1_000 + reach * 1.5**2) / min_rows)
+
+
 def test_one_sided_p_values_are_of_their_side(release):
     two, larger, smaller = (
         p_values(release, side, 1e-6) for side in ("two-sided", "larger", "smaller")

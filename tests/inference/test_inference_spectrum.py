@@ -71,6 +71,7 @@ def test_noise_intervals_cover(rng, noisy, most, fewest, name):
             assert missed >= fewest(is_reported.sum(), 0.015), (name, i)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("equal", [2, 3, 10])
 def test_noise_intervals_of_equal_eigenvalues_cover(rng, noisy, most, equal):
     # At least 0.93 for the outermost, whose noise is one-sided; false alarms <= 1e-6.
@@ -80,6 +81,7 @@ def test_noise_intervals_of_equal_eigenvalues_cover(rng, noisy, most, equal):
     assert missed.max() <= most(TIMES, 0.09)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.99])
 def test_other_levels(rng, noisy, most, fewest, level):
     # False alarms <= 1e-6 for true shares of misses within 0.6 and 1.25 times the one asked.
@@ -246,7 +248,7 @@ def test_a_share_of_everything_has_no_noise():
     np.testing.assert_allclose(spectrum.share_sd(7.0, np.sqrt(2.0)), 0.0, atol=1e-12)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_noise_of_shares(rng, noisy, same_sd):
     # First order, without what total and share have in common to second: within 15 %.
     ell = np.array([60.0, 30.0, 0.0, 0.0, 0.0])

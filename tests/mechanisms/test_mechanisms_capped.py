@@ -130,6 +130,7 @@ def test_weights_that_were_trimmed_at_their_bound_have_a_cell():
     assert np.mean(means) == pytest.approx((weights[weights > cap] - cap).mean(), rel=0.1)
 
 
+@pytest.mark.product
 def test_the_least_of_noisy_estimates_does_not_choose_a_cap():
     """Where noise hides large weights a low cap looks better than it is; it was one of ten."""
     rng, edges, noise = np.random.default_rng(3), weight_edges(1.0, 50.0), CellNoise("gaussian", 70)

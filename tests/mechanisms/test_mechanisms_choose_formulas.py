@@ -291,6 +291,7 @@ def test_cells_of_a_plane_take_the_least_of_rectangles_by_the_root_of_a_cells(gu
         assert (name == "grid") == is_grid
         names.append(name)
         if is_grid:
+            assert reason.count(" rows ") == 1
             printed = [side**2, *(rows * sd for sd in (blocked, alone, plan.noise_sd, noise))]
             assert numbers(reason) == pytest.approx(printed, rel=0.05)
     assert names[0] != "grid"

@@ -69,6 +69,7 @@ def test_rows_are_kept_no_longer_than_noise_leaves_mean_squares():
     assert radius(1e4) <= LONGEST
 
 
+@pytest.mark.product
 def test_more_budget_does_not_lose_slopes_beside_a_few_far_rows():
     """Of zeros, a tail, and half a percent of the rows at the bound."""
     rng = np.random.default_rng(3)

@@ -10,9 +10,10 @@ import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, NotAvailable
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms import association_score
+from dpmodels.mechanisms import association_score, selection_plan
 from dpmodels.mechanisms.add_noise import add_noise
 from dpmodels.mechanisms.association_score import GainScore
+from dpmodels.mechanisms.protocol import Ranked
 from dpmodels.mechanisms.selection import Peeling, PermuteAndFlip
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.noise import source
@@ -143,6 +144,26 @@ def test_a_coefficient_has_the_noise_of_the_longest_residual(
             change = (2 if relation == "replace" else 1) * limit * longest
             assert scale == pytest.approx(multiplier * ones * change, rel=1e-9)
     assert not scales
+
+
+def test_the_stated_scale_is_the_largest_of_all_draws(monkeypatch):
+    rounds, plans, release_of = [], [], selection_plan.drawn
+
+    def ranked(*fields, **options):
+        rounds.append(Ranked(*fields, **options))
+        return rounds[-1]
+
+    def planned(info, plan, *rest):
+        plans.append(plan)
+        return release_of(info, plan, *rest)
+
+    monkeypatch.setattr(association_score, "Ranked", ranked)
+    monkeypatch.setattr(selection_plan, "drawn", planned)
+    words = {"codebook": MANY, "eps": 20.0, "k": 3, "score": "gain"}
+    with dp.simulation(seed=1):
+        release = dp.dp_select("y ~ .", planted(300, 3), **words).release
+    scales = [ranks.width / plans[-1].eps / ranks.unit for ranks in rounds[:3]]
+    assert release.scale == pytest.approx(max(scales), rel=1e-9)
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1), ApproxDP(1.0, 1e-6)])

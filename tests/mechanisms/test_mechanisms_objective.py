@@ -119,7 +119,7 @@ def test_a_plan_spends_its_budget_and_no_more(budget, relation, strategy):
     assert used >= 0.5
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
 def test_a_huge_budget_gives_the_minimum(loss):
     """Ridged about the constant that gives the outcome its frequency, or about 0."""

@@ -20,6 +20,7 @@ from dpmodels.mechanisms.counts.ranges import (
     _drawn,
     _inner_rows,
     _parts_plan,
+    part_without_delta,
     range_shares,
 )
 from dpmodels.mechanisms.protocol import CountFacts
@@ -71,6 +72,14 @@ def test_no_branch_spends_more_than_is_charged(guarantee, relation):
         price = pure_mu(eps / 2) ** 2 / 2 if isinstance(guarantee, ZCDP) else eps
         events = (*plan.first.events, *cells.events, *parts.events)
         assert spent(plan, events) + price <= granted * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_draw_costs_a_little_less_than_its_share(guarantee):
+    eps, part = _draw_eps(guarantee, 0.2), part_without_delta(guarantee, 0.2)
+    is_rho = isinstance(part, ZCDP)
+    price, limit = (pure_mu(eps / 2) ** 2 / 2, part.rho) if is_rho else (eps, part.eps)
+    assert limit * (1 - 1e-8) < price < limit
 
 
 def laplace_loss(eps, pieces=1_000):

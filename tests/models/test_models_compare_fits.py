@@ -206,6 +206,7 @@ def test_a_coefficient_that_rows_leave_open_is_said():
     assert np.isnan(comparison.behind["dummies"])
 
 
+@pytest.mark.product
 def test_the_report_says_how_far_the_automatic_choice_is_behind(usual):
     text = " ".join(usual.summary(notes="all").as_text().split())
     assert f'mechanism="auto" uses {usual.auto.mechanism}' in text

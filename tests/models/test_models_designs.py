@@ -302,6 +302,21 @@ def test_bounds_that_are_far_too_wide_are_searched(verb):
     assert private.release.held is None
 
 
+@pytest.mark.parametrize("verb", [dp.dp_mean, dp.dp_total])
+def test_the_range_of_a_sum_is_searched_by_noise_that_grows_as_its_length(verb, monkeypatch):
+    powers = []
+    monkeypatch.setattr(
+        "dpmodels.mechanisms.sampled.capped.found_range",
+        lambda edges, counts, noise, price, power: powers.append(power),
+    )
+    design = dp.design(weights="w", bounds=(1, 20), weights_are="design")
+    rows = pd.DataFrame({"y": np.arange(400.0), "w": 2.0})
+    words = {"codebook": dp.codebook(y=(0, 10_000)), "design": design, "eps": 1.0}
+    with dp.simulation(seed=3):
+        verb("~ y", rows, mechanism=Capped(ranged=True), **words)
+    assert powers == [1]
+
+
 def test_a_range_and_weights_are_charged_as_two_tables():
     facts = CountFacts(1, 7, True, Adjacency("replace"), side_tables=1)
     first = Capped(ranged=True).plan(facts, ZCDP(0.1)).first

@@ -41,6 +41,7 @@ def test_a_huge_budget_gives_the_margins_of_r(kind):
     np.testing.assert_allclose(errors.sampling / base**2, variances, rtol=1e-8)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("words", DESIGNS.values(), ids=DESIGNS)
 def test_each_margin_is_that_of_its_table_whatever_is_missing(words):
     rows = incomplete()

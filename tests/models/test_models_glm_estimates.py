@@ -305,6 +305,7 @@ def test_intervals_that_would_not_cover_are_not_given(words, reason):
     assert "Standard errors" in str(result.summary())
 
 
+@pytest.mark.product
 def test_the_printed_table():
     with dp.simulation(seed=1):
         text = str(fit(budget=ZCDP(1.0), ledger=dp.Ledger(budget=ZCDP(2.0))).summary())

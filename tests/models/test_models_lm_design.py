@@ -205,6 +205,7 @@ def test_the_cap_is_charged_with_the_fit():
         dp.dp_lm("y ~ x", ROWS, ledger=ledger, **words | {"eps": 0.05})
 
 
+@pytest.mark.product
 def test_a_fit_can_be_saved_and_loaded(tmp_path):
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "design": DESIGNS["psus"]}
     for fit in (dp.dp_lm("y ~ x", ROWS, **words), dp.dp_glm("z ~ x", ROWS, **words)):

@@ -170,7 +170,7 @@ def test_a_ledger_is_charged_once_and_shown():
     assert ledger.describe() in str(result.summary())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_mean_of_a_heavy_tail_says_that_its_interval_may_cover_less():
     rng, note = np.random.default_rng(5), "so they may cover less than 95 %"
     book = dp.codebook(y=(0, 1e6))

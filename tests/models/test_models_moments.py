@@ -309,6 +309,7 @@ def test_nothing_about_rows_is_available(noisy, name):
             getattr(result, name)
 
 
+@pytest.mark.product
 def test_results_and_what_is_derived_from_them_are_pickled_and_copied(noisy):
     parts = (noisy, noisy.cov(), noisy.pca(ncomp=1, scale="sd"), noisy.cov().pca(1))
     for result in parts:

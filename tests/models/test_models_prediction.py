@@ -261,6 +261,7 @@ def test_a_repeated_call_warns_again_without_simulating(monkeypatch):
     assert asked
 
 
+@pytest.mark.product
 def test_a_warning_says_where_a_delta_would_suffice():
     call = FITS["lm"]
     ((_, text, _),) = told(call, data=table(rows=2_000), eps=0.3)

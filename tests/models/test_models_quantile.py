@@ -185,7 +185,7 @@ def test_as_many_quantiles_as_one_likes_have_little_more_noise(relation):
 WHOLE = np.array([0.42, 0.2, 0.13, 0.1, 0.15])
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("declared", [dp.Numeric(0, 12, step=1), (0, 12), (0, 1200)])
 def test_intervals_cover_quantiles_of_whole_numbers(declared):
     """Binomial bound with a false-alarm rate of 1e-7 each at 95 %; more is allowed.
@@ -243,6 +243,7 @@ def test_bounds_a_thousand_times_too_wide_cost_little():
     assert widths.max() < 0.06
 
 
+@pytest.mark.product
 def test_many_groups_have_a_coarser_grid():
     book = dp.codebook(y=(0, 1), g=list(range(100)))
     data = {"y": [0.5] * 10, "g": [0] * 10}

@@ -148,6 +148,7 @@ def test_a_chain_that_does_not_forget_has_no_intervals_of_the_population():
     assert result.tidy()["conf_low"].isna().all()
 
 
+@pytest.mark.product
 def test_a_saved_result_comes_back_the_same(tmp_path):
     for place, initial in enumerate(("any", "stationary", [0.5, 0.5])):
         chain = dp.markov_chain(LEVELS, [[0.7, 0.3], [1 / 3, 2 / 3]], initial=initial)
@@ -270,6 +271,7 @@ def test_no_release_repeats():
     assert (first != second).any()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("stay", [0.7, (0.6, 0.8)])
 def test_pictures_are_drawn(stay):
     pytest.importorskip("matplotlib").use("Agg")

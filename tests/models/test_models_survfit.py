@@ -110,6 +110,7 @@ def test_hazards_and_their_sums():
     assert (reported["cumhaz"] <= reported["conf_high"]).all()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("mechanism", ["flat", "tree", "factorisation"])
 def test_intervals_hold_the_curve_of_these_rows_under_fresh_noise(mechanism):
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "breaks": 31, "mechanism": mechanism}
@@ -122,7 +123,7 @@ def test_intervals_hold_the_curve_of_these_rows_under_fresh_noise(mechanism):
     assert missed <= stats.binom.isf(1e-6, runs, 0.07)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_log_rank_test_keeps_its_level_and_finds_a_difference():
     words = {"codebook": BOOK, "eps": 1.0, "breaks": 10, "subset": "arm != 'c'"}
     rejected = sum(

@@ -94,7 +94,7 @@ def test_rows_near_public_rows_are_closer_where_noise_hides_the_tables():
     assert np.mean(near) < 0.85 * np.mean(plain)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_public_rows_of_another_population_change_little(syn):
     other = people(2_000, seed=7).assign(age=5.0, children=4, drug="no")
     near = syn.rows(N_ROWS, public=other)
@@ -185,7 +185,7 @@ def test_rows_move_sums_by_where_they_are_in_their_cells(power, monkeypatch):
     np.testing.assert_allclose(in_parts[1], moved[1])
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_the_released_tables_do_not_determine_is_flagged(syn):
     assert not syn.mean("age ~ sex").assumes
     assert not syn.glm("drug ~ age + sex").assumes

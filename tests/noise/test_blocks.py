@@ -4,7 +4,15 @@ import pytest
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import blocks, seeded
-from dpmodels.noise.blocks import MARGIN, Envelope, acceptance, draw, fit_envelope, tabulate
+from dpmodels.noise.blocks import (
+    MARGIN,
+    Envelope,
+    acceptance,
+    draw,
+    fit_envelope,
+    tabulate,
+    thresholds,
+)
 from dpmodels.noise.uniform import exp_enclosure
 
 # Every comparison is decided by the exact routine.
@@ -148,3 +156,9 @@ def test_the_size_asked_for(law, size):
 def test_a_size_is_a_count(law, size):
     with pytest.raises(ArgumentError, match="expected a whole number from 0"):
         draw(tabulate(fit_envelope(law(3.0))), size, seeded(41))
+
+
+@pytest.mark.parametrize("bits", [64, 128, 256])
+def test_thresholds_are_enclosed_within_a_unit_or_two_at_any_precision(law, bits):
+    for low, high in thresholds(fit_envelope(law(1e3)), bits):
+        assert 0 <= high - low <= 2

@@ -55,6 +55,7 @@ def test_nothing_is_charged_and_nothing_read():
     assert ledger.entries == ()
 
 
+@pytest.mark.product
 def test_plans_repeat(plan):
     again = dp.power("wage ~ sex", **USUAL)
     pd.testing.assert_frame_equal(plan.table, again.table)

@@ -43,6 +43,7 @@ def test_a_chi_square_test_without_noise_has_its_power():
     assert trial.expected().power[0] == pytest.approx(exact, abs=5 * 0.5 / np.sqrt(120))
 
 
+@pytest.mark.product
 def test_the_noise_of_a_mean_is_the_one_the_verb_states():
     trial = asking("mean", formula="~ wage").trial(Cell(2_000, 0.5, 1.0))
     readings = trial.readings(40)
@@ -63,6 +64,7 @@ def test_the_mechanism_is_the_verbs_own():
     assert trial.choice.plan.events == fit.release.events
 
 
+@pytest.mark.product
 def test_what_noise_swamps_is_seldom_identified_and_has_no_power():
     result = asking("glm").trial(Cell(1_000, 0.3, {"age": 0.05})).expected(4)
     assert result.identified.max() < 0.2

@@ -5,7 +5,15 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError
-from dpmodels.planning.power import MOST_ROWS, _effect_of, _search, effect_for, eps_for, rows_for
+from dpmodels.planning.power import (
+    MOST_ROWS,
+    _effect_of,
+    _search,
+    _standardised,
+    effect_for,
+    eps_for,
+    rows_for,
+)
 from dpmodels.planning.power_simulation import Cell
 from tests.planning.test_planning_population import asking
 
@@ -18,6 +26,12 @@ def test_the_search_finds_where_a_growing_power_is_reached(sampling, noise):
 
     result = _search(power, (1_000.0, 1.0, 1e9), 0.8, 0.05, 0.7)
     assert power(result) == pytest.approx(0.8, abs=0.02)
+
+
+def test_power_is_compared_in_standard_deviations():
+    assert _standardised(0.5, 0.05) == pytest.approx(1.96, abs=1e-3)
+    assert _standardised(0.0, 0.05) == _standardised(0.055, 0.05)
+    assert _standardised(0.9, 0.05) < _standardised(1.0, 0.05) < 7
 
 
 def test_the_search_says_where_there_is_nothing():
@@ -51,6 +65,7 @@ def test_dependence_is_found():
     assert 0.05 < w < 0.1
 
 
+@pytest.mark.product
 def test_what_is_not_reached_is_said():
     with pytest.raises(ArgumentError, match=r"100 rows have the power 0\.\d+ without any noise"):
         eps_for(asking("ttest"), 100, 1.0, 0.8)

@@ -25,6 +25,7 @@ def names(ax):
     return [t for t in ax.texts if t.get_text()]
 
 
+@pytest.mark.product
 def test_arrows_are_loadings_times_sdev():
     ax = biplot(HEALTH, SDEV)
     np.testing.assert_allclose(arrows(ax), HEALTH.values[:, :2] * SDEV[:2])
@@ -35,6 +36,7 @@ def test_arrows_are_loadings_times_sdev():
     assert_readable(ax, names(ax))
 
 
+@pytest.mark.product
 def test_other_components_and_the_noise_floor():
     ax = biplot(HEALTH, SDEV, components=("PC2", 3), marked=["PC4"])
     np.testing.assert_allclose(arrows(ax), HEALTH.values[:, [1, 3]] * [0.22, 0.07])
@@ -80,6 +82,7 @@ def test_sixty_names_do_not_cover_each_other():
     assert_readable(ax, names(ax))
 
 
+@pytest.mark.product
 def test_one_variable_and_no_length():
     assert len(arrows(biplot(make_table(1, 2), [1.0, 1.0]))) == 1
     assert len(arrows(biplot(make_table(3, 2), [0.0, 0.0]))) == 3

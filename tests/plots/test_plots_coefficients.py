@@ -28,6 +28,7 @@ def texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
+@pytest.mark.product
 def test_wide_bars_are_noise_and_thin_ones_hold_sampling_too():
     ax = coefficients([model()], labels=LABELS, title="Coefficient", caption="eps = 1. " * 20)
     thin, wide = ax.collections[:2]
@@ -134,3 +135,9 @@ def test_a_device_stands_at_its_lie_with_its_name_on_the_curve_of_the_smallest_e
     # Answers at random say nothing.
     assert curve.get_ydata()[-1] == pytest.approx(0, abs=1e-9)
     plt.close("all")
+
+
+@pytest.mark.parametrize(("length", "width"), [(3, 6.0), (24, 6.0), (44, 7.6)])
+def test_a_picture_is_wider_where_terms_are_longer_than_usual(length, width):
+    ax = coefficients([model(values=(1.0,))], labels=["x" * length], title="Coefficient")
+    assert ax.figure.get_figwidth() == pytest.approx(width)

@@ -28,6 +28,7 @@ def tick_labels(axis):
     return [t.get_text() for t in axis.get_ticklabels()]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("size", [1, 4, 10])
 def test_a_small_matrix_shows_its_values(size):
     table = make_square(size)

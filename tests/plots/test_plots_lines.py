@@ -5,7 +5,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 
-from dpmodels.plots.curves import band
+from dpmodels.plots.curves import Drawn, band, survival_curves
 
 
 def test_the_band_is_of_the_ends_and_the_line_of_the_values():
@@ -39,3 +39,18 @@ def test_months_of_a_year_do_not_run_into_each_other():
     assert len(boxes) > 2
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
     plt.close(figure)
+
+
+def test_rows_at_risk_are_written_below_the_axis_at_their_times():
+    names = ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
+    columns = {name: np.array([0.9, 0.7]) for name in names}
+    columns |= {"time": np.array([1.0, 2.0]), "n_risk": np.array([1_250.0, 900.0])}
+    ax = survival_curves([Drawn("", columns)], "days", steps=True, risk=True)
+    title, *numbers = ax.texts
+    assert title.get_text() == "at risk"
+    assert [(text.get_text(), text.xy) for text in numbers] == [
+        ("1,250", (1.0, 0)),
+        ("900", (2.0, 0)),
+    ]
+    assert all(text.xyann[1] < title.xyann[1] < 0 for text in numbers)
+    plt.close(ax.figure)

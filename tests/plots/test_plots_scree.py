@@ -42,6 +42,7 @@ def draw(ax=None, **more):
     return scree(VALUES, ax=ax, **inputs)
 
 
+@pytest.mark.product
 def test_points_intervals_and_floor():
     ax = draw()
     filled, hollow = points(ax)

@@ -62,6 +62,7 @@ def test_divergence_of_isotonic_values_is_their_slope():
         assert isotonic(stein(values)).divergence == pytest.approx(slopes, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("truth", [[0.0] * 4, [6.0, 3.0, 0.0, 0.0], [20.0, 10.0, 5.0, 1.0]])
 def test_risk_estimate_is_unbiased(truth):
     # Σ φ t - 2 Σ ∂φ/∂y estimates Σ φ a. Means of 4,000 runs within 5 standard errors: false

@@ -57,6 +57,7 @@ def test_noise_scales_follow_the_division(rows):
     assert released(rows, noise=noise, centred=False).noise.mean == 0.0
 
 
+@pytest.mark.product
 def test_the_noise_of_a_squared_mean_is_given_back(rows):
     # 4,000 draws; a bias of one noise variance would be 60 standard errors. Rate < 1e-6.
     rng = np.random.default_rng(2)

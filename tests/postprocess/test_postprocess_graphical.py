@@ -363,6 +363,7 @@ def _product(margins):
     return table
 
 
+@pytest.mark.product
 def test_steins_estimate_is_that_of_the_true_error_up_to_a_constant():
     """Of 40 releases, differences between penalties agree within 6 standard errors: 1e-8."""
     runs = np.array([estimated_errors(seed, (0.3, 0.03, 0.003), 3) for seed in range(40)])

@@ -101,6 +101,7 @@ def test_a_margin_of_empty_levels_is_empty():
     assert not margin[:, 2].any()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_graphs_of_a_thousand_variables(shape):
     """A margin of the ends of 1,000 variables, in seconds; it took minutes once."""

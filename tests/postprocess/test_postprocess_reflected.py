@@ -34,6 +34,7 @@ def test_sizes_that_are_alike_on_both_sides_are_taken_together():
     assert mirrored(np.array([0.25, *[0.875] * 5])).max() == 1
 
 
+@pytest.mark.product
 def test_the_rate_is_kept_whatever_was_looked_at():
     rng, q, tables = np.random.default_rng(2), 0.2, 2_000
     shares = np.empty(tables)

@@ -23,7 +23,7 @@ from dpmodels.privacy import (
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.privacy.compose import Totals
 from dpmodels.privacy.filters import Filter
-from dpmodels.privacy.steps import deltas
+from dpmodels.privacy.steps import deltas, price, squares_eps
 
 GUARANTEES = [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
 
@@ -148,3 +148,14 @@ def test_what_releases_may_fail_by_is_taken_off_the_delta_of_the_steps():
     main, step = deltas(ApproxDP(1.0, 1e-6), totals)
     assert main == 0
     assert step == pytest.approx((0.2e-6 - totals.aside) / 32)
+
+
+@pytest.mark.parametrize("pure", [0.1, 0.3, 0.5, 0.7])
+def test_a_price_by_steps_is_the_pure_eps_up_to_the_next_step_and_the_normal_one(pure):
+    guarantee = ApproxDP(1.0, 1e-6)
+    totals = charged(Filter(guarantee, 0.0, "steps"), [PureEvent(pure), GaussianEvent(50.0)])
+    amount, rule = price(guarantee, totals)
+    _, step_delta = deltas(guarantee, totals)
+    rounded_up = math.ceil(32 * pure) / 32
+    assert rule == "steps"
+    assert amount == pytest.approx(rounded_up + squares_eps(step_delta, totals.normal), rel=1e-9)

@@ -57,7 +57,7 @@ def is_long(text):
     return len(wrap(text, WIDTH, indent=2)) > 2
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_no_note_has_three_lines_whichever_branch_prints_it():
     notes = [text for module in modules(reports) for text in texts(module)]
     assert len(notes) > 1_500

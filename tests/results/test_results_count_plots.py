@@ -83,6 +83,7 @@ def test_quantiles_with_the_intervals_that_were_bought():
     np.testing.assert_allclose(ends, bought)
 
 
+@pytest.mark.product
 def test_the_ledger_and_a_plan_stand_against_the_budget():
     book = dp.Ledger(eps=2.0)
     for eps in (0.5, 0.25):

@@ -214,6 +214,7 @@ def test_titles_name_the_scale(fits):
     assert fit.margins({"g": ["a"]}).title == "Average marginal effects on y (mm)"
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("mechanism", ["moments", "scores"])
 def test_numbers_stand_at_their_means_as_in_emmeans(mechanism):
     """R's emmeans: the reference grid has the mean of each number, and all levels of factors."""

@@ -191,6 +191,7 @@ def test_so_is_one(weak, lam):
         weak.lasso_path().at(lam)
 
 
+@pytest.mark.product
 def test_a_fit_that_was_saved_has_the_same_path(weak, tmp_path):
     weak.save(tmp_path / "fit.nc")
     path = dp.load(tmp_path / "fit.nc").lasso_path()

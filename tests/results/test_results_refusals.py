@@ -44,6 +44,7 @@ def test_copied_results_print_the_same(asked, way):
         assert way([fit])[0].call.names == fit.call.names
 
 
+@pytest.mark.product
 def test_results_go_to_another_process_and_back(asked):
     joblib = pytest.importorskip("joblib")
     printed_there = joblib.Parallel(n_jobs=2)(joblib.delayed(printed)(fit) for fit in asked)

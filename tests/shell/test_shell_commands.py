@@ -345,6 +345,7 @@ def test_nothing_that_was_written_is_written_over(three, capsys):
     assert [file.read_bytes() for file in files] == before
 
 
+@pytest.mark.product
 def test_combine_names_what_does_not_fit(three, capsys):
     for site in SITES:
         formula = "~ a + b" if site == "B" else "~ a + b + g"

@@ -37,6 +37,7 @@ def test_no_numbers_of_the_whole_are_an_empty_list(job, capsys):
     assert "Observations" not in capsys.readouterr().out
 
 
+@pytest.mark.product
 def test_a_report_for_disclosure_is_of_results_and_ledgers(job, capsys):
     arguments = ["disclosure", "s.ledger", "one.nc", "--title", "Wages", "--no-pictures"]
     assert main(arguments) == 0
@@ -50,6 +51,7 @@ def test_a_report_for_disclosure_is_of_results_and_ledgers(job, capsys):
     assert "also read or written" in capsys.readouterr().err
 
 
+@pytest.mark.product
 def test_three_commands_lead_from_a_table_on_disk_to_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     lines = ["a,g", *(f"{i / 50},{'xy'[i % 2]}" for i in range(50))]

@@ -27,6 +27,7 @@ def run(tmp_path, monkeypatch, capsys):
 PCA = ("pca", "~ a + b", "data.csv", "--codebook", "cb.json", "--delta", "1e-6", "--eps")
 
 
+@pytest.mark.product
 def test_a_study_from_the_shell(run, tmp_path):
     status, printed, _ = run("ledger", "study.ledger", "--eps", 2, "--delta", 1e-6)
     assert status == 0
@@ -76,6 +77,7 @@ def test_a_site_charges_its_ledger(run):
     assert entry.claims == (("session", "7, site A"),)
 
 
+@pytest.mark.product
 def test_a_study_of_persons(run):
     rng = np.random.default_rng(1)
     rows = {"id": np.arange(400) // 4, "a": rng.random(400), "b": rng.random(400)}

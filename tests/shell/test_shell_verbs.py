@@ -175,6 +175,7 @@ def test_output_that_cannot_be_printed_loses_no_file(error, reported, job, monke
     assert capfd.readouterr().err == reported
 
 
+@pytest.mark.product
 def test_what_was_found_is_a_codebook_for_the_next_command(job):
     rows = pd.read_csv("data.csv")
     pd.concat([rows] * 40).to_csv("data.csv", index=False)
