@@ -42,6 +42,7 @@ import numpy as np
 
 from dpmodels.mechanisms import quantile_of_norms
 from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law
+from dpmodels.mechanisms.gradient_noise import noisy_gradient
 from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.quantile_of_norms import requested_matrix
 from dpmodels.noise import Entropy
@@ -120,7 +121,7 @@ def path_matrices(
         is_long, step = factor > 1, factor * step
     end = point + step
     if is_long and not at_end:
-        noisy = quantile_of_norms.noisy_gradient(rows, end, facts, scales["score"], entropy)
+        noisy = noisy_gradient(rows, end, facts, scales["score"], entropy)
         bought = quantile_of_norms.both_matrices(rows, end, facts, scales["there"], entropy)
         bought = replace(bought, first=first[0], first_noise=first[1], end=end)
         return replace(bought, score=noisy.gradient, score_sd=noisy.sd)

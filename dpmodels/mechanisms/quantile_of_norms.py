@@ -45,9 +45,6 @@ LEFT_OUT, AT_MOST = 0.02, 0.1
 BENDS = 2.0
 # A choice: by how much the log odds of rows that are left out may differ from the model.
 MISFIT = 1.0
-# Units of noise in a step of the lattice where steps are too coarse: a row is 2**40 long then,
-# as a row of counts is.
-FINER = 2**20
 
 
 class RowsWithin(NamedTuple):
@@ -318,27 +315,3 @@ def requested_matrix(
         return noisy, noise
 
     return release
-
-
-class Noisy(NamedTuple):
-    """A released sum of gradients, and the noise standard deviation of its coordinates."""
-
-    gradient: Floats
-    sd: float
-
-
-def noisy_gradient(
-    rows: Gradients, point: Floats, facts: RegressionFacts, noise: float, entropy: Entropy
-) -> Noisy:
-    """Release the sum of gradients at a released parameter, in units of the longest.
-
-    A sum of Python integers is as exact in units as in steps, and a row moves it by at most
-    ``lattice.radius * finer`` of them. On a coarser lattice than the finest the noise has more than
-    ``2**28`` steps (:func:`dpmodels.noise.lattice.choose_lattice`).
-    """
-    lattice = choose_lattice(facts.columns, noise)
-    exact, _ = rows.gradient(point, lattice).cross()
-    finer = FINER if noise * lattice.radius < SMALLEST_SCALE else 1
-    scale = max(noise * lattice.radius * finer, SMALLEST_SCALE)
-    steps_per_unit = lattice.steps * finer
-    return Noisy(add_noise(exact * finer, scale, entropy) / steps_per_unit, scale / steps_per_unit)

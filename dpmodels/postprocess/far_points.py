@@ -24,10 +24,10 @@ BY_CELLS, BY_POINTS, AT_POINT, AT_NEXT = 0.001, 0.004, 1e-4, 0.1
 def points_beyond(clip_range: HeldIn, lower: float, upper: float) -> tuple[float, ...]:
     """Return points beyond a range: bounds from two lengths of it on, and half as far from four."""
     low, high = clip_range.lower, clip_range.upper
-    below, above, least = [lower], [upper], SHORTER * (high - low)
-    while low - below[-1] >= least * (1 if len(below) == 1 else 2):
+    below, above, shortest = [lower], [upper], SHORTER * (high - low)
+    while low - below[-1] >= shortest * (1 if len(below) == 1 else 2):
         below.append((low + below[-1]) / 2)
-    while above[-1] - high >= least * (1 if len(above) == 1 else 2):
+    while above[-1] - high >= shortest * (1 if len(above) == 1 else 2):
         above.append((high + above[-1]) / 2)
     return (*below[:-1], *above[-2::-1])
 

@@ -423,13 +423,13 @@ class CoefficientsFit:
         fit, curvature = self.sandwich, self.release.curvature
         if self.call.family != "binomial" or self.names[0] != INTERCEPT or fit is None:
             return {}
-        near = fit.point if curvature is None or curvature.end is None else curvature.end
-        params, centre = self.matrix @ near, np.linalg.inv(self.matrix)[0]
+        point = fit.point if curvature is None or curvature.end is None else curvature.end
+        params, centre = self.matrix @ point, np.linalg.inv(self.matrix)[0]
         centre, odds = centre / centre[0], {}
         for at, name in enumerate(self.names):
             factor, is_level, _ = name.partition("[T.")
             if is_level and ":" not in name:
-                is_other = [not other.startswith(f"{factor}[T.") for other in self.names]
+                is_other = [not term.startswith(f"{factor}[T.") for term in self.names]
                 reference = float(np.where(is_other, centre, 0.0) @ params)
                 odds[at] = (float(params[at]), reference + float(params[at]), reference)
         return odds
@@ -444,17 +444,17 @@ class CoefficientsFit:
         at = int(np.argmax(direction))
         if at not in self._level_odds or direction[at] != 1 or np.count_nonzero(direction) > 1:
             return ends
-        near, *odds = self._level_odds[at]
+        start, *odds = self._level_odds[at]
         # The rarer answers of the two decide; more extreme ones of the reference are opposite.
         is_reference = abs(odds[1]) > abs(odds[0])
         rate = -math.tanh(odds[1] / 2) if is_reference else math.tanh(odds[0] / 2)
         low, high = ends
-        step = (high - near) * rate if rate > 0 else (low - near) * rate
+        step = (high - start) * rate if rate > 0 else (low - start) * rate
         if step <= 0 or abs(rate) < RARE:
             return ends
         if step > OPEN:
             return math.nan, math.nan
-        end = near - math.log1p(-step) / rate
+        end = start - math.log1p(-step) / rate
         return (low, max(high, end)) if rate > 0 else (min(low, end), high)
 
     def _end(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:

@@ -16,12 +16,12 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.mechanisms import margins, quantile_rounds
+from dpmodels.mechanisms import gradient_noise, margins, quantile_rounds
 from dpmodels.mechanisms import minimise as minimum
 from dpmodels.mechanisms.margins import of_few_rows
 from dpmodels.mechanisms.minimise import minimise, tolerance
 from dpmodels.mechanisms.quantile_facts import Grid
-from dpmodels.mechanisms.regression import gradients, scores
+from dpmodels.mechanisms.regression import row_location, scores
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.noise import source
 from dpmodels.noise.discrete import below
@@ -341,7 +341,7 @@ def of_rates(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the three sums of gradients."""
     crossing = case.crossing(case.formula, data, case.book)
     scales = [crossing.plan.scales[name] for name in ("first", "next", "last")]
-    with _noised_by(gradients) as added:
+    with _noised_by(gradient_noise) as added:
         releases_of(crossing, releases)
     assert len(added) == releases * len(scales), "a gradient has no noise"
     noise = np.array(added).reshape(releases, len(scales), -1)
@@ -354,10 +354,10 @@ def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What tilts the objective, masks the minimum, or is added to it or to gradients."""
     crossing = case.crossing(case.formula, data, case.book)
     rows, plan, scales = crossing.statistic, crossing.plan, crossing.plan.scales
-    module = gradients if case.mechanism.name == "gradients" else minimum
-    with _noised_by(module) as added:
+    module = gradient_noise if case.mechanism.name == "gradients" else minimum
+    with _noised_by(module) as added, _kept(row_location, "locate_rows") as located:
         points = [release.coefficients for release in releases_of(crossing, releases)]
-    if module is gradients:
+    if module is gradient_noise:
         scales_of_steps = [scales["noise"]] * crossing.strategy.steps + [scales["last"]]
         assert len(added) == releases * len(scales_of_steps), "a gradient has no noise"
         radius = choose_lattice(plan.facts.columns, scales["noise"]).radius
@@ -371,11 +371,13 @@ def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         ).rounded
         return _spread("minimum", np.array(points) - target, law, scales["noise"])
     assert len(added) == releases, "a minimum is not masked"
-    slopes = (rows.slopes(point, plan.facts.loss).gradient for point in points)
-    ridge = scales["ridge"] * np.array(points)
-    tilts = -np.array(list(slopes)) - ridge
+    tilts = [
+        scales["ridge"] * (most.start - point)
+        - rows.within(most.inner.predictors).slopes(point, plan.facts.loss).gradient
+        for point, most in zip(points, located, strict=True)
+    ]
     mask = Noise(law, np.array(added) / scales["mask"])
-    return {**_spread("tilt", tilts, law, scales["tilt"]), "mask": mask}
+    return {**_spread("tilt", np.array(tilts), law, scales["tilt"]), "mask": mask}
 
 
 def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:

@@ -9,9 +9,9 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.formula import coding, sides
-from dpmodels.mechanisms import count_noise, quantile_rounds
+from dpmodels.mechanisms import count_noise, gradient_noise, quantile_rounds
 from dpmodels.mechanisms.counts import ranges, tree
-from dpmodels.mechanisms.regression import gradients, objective
+from dpmodels.mechanisms.regression import objective
 from dpmodels.mechanisms.scalar import exponential
 from dpmodels.models import quantile, table
 from dpmodels.noise import lattice
@@ -78,13 +78,13 @@ def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_gradient_has_no_noise(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gradients, "add_noise", lambda exact, *rest: exact.astype(float))
+    patch.setattr(gradient_noise, "add_noise", lambda exact, *rest: exact.astype(float))
 
 
 def the_noise_of_gradients_is_halved(patch: pytest.MonkeyPatch) -> None:
-    original = gradients.add_noise
+    original = gradient_noise.add_noise
     patch.setattr(
-        gradients, "add_noise", lambda exact, scale, *rest: original(exact, scale / 2, *rest)
+        gradient_noise, "add_noise", lambda exact, scale, *rest: original(exact, scale / 2, *rest)
     )
 
 

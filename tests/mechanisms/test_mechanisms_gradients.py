@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms import quantile_of_norms
+from dpmodels.mechanisms import gradient_noise
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.regression import gradients
@@ -27,15 +27,15 @@ def longest(point, lattice):
 
 @pytest.mark.parametrize("power", [-60, -21, -20, -10, -1, 0, 1, 17, 18, 30])
 def test_a_sum_has_the_noise_that_was_asked_in_at_least_the_smallest_scale(power, monkeypatch):
-    noise, scales, original = 1.25 * 2.0**power, [], quantile_of_norms.add_noise
+    noise, scales, original = 1.25 * 2.0**power, [], gradient_noise.add_noise
 
     def kept(exact, scale, *rest):
         scales.append((exact, scale))
         return original(exact, scale, *rest)
 
-    monkeypatch.setattr(quantile_of_norms, "add_noise", kept)
+    monkeypatch.setattr(gradient_noise, "add_noise", kept)
     rows = SimpleNamespace(gradient=longest)
-    released = quantile_of_norms.noisy_gradient(rows, np.zeros(4), FACTS, noise, seeded(1))
+    released = gradient_noise.noisy_gradient(rows, np.zeros(4), FACTS, noise, seeded(1))
     ((exact, scale),) = scales
     assert scale >= SMALLEST_SCALE
     assert scale / exact[0] == max(noise, 2.0**-20)

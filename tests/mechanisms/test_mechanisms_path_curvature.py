@@ -11,9 +11,10 @@ from scipy.special import expit
 import dpmodels as dp
 from dpmodels.mechanisms import path_curvature
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
+from dpmodels.mechanisms.gradient_noise import Noisy
 from dpmodels.mechanisms.path_curvature import ALONE, ALONG, newton_step, path_matrices, path_scales
 from dpmodels.mechanisms.protocol import passes
-from dpmodels.mechanisms.quantile_of_norms import LOGISTIC, Noisy, bought_lattice
+from dpmodels.mechanisms.quantile_of_norms import LOGISTIC, bought_lattice
 from dpmodels.models.glm import glm_spec
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import Lattice, choose_lattice

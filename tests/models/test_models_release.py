@@ -88,15 +88,15 @@ def test_every_site_has_to_be_readable_again(verb):
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
 def test_sums_of_gradients_at_sites_are_those_of_one_table(family, monkeypatch):
     """Bit for bit, round by round, before there is any noise."""
-    from dpmodels.mechanisms.regression import gradients
+    from dpmodels.mechanisms import gradient_noise
 
-    sums, original = [], gradients.add_noise
+    sums, original = [], gradient_noise.add_noise
 
     def kept(exact, *rest):
         sums[-1].append(exact.tolist())
         return original(exact, *rest)
 
-    monkeypatch.setattr(gradients, "add_noise", kept)
+    monkeypatch.setattr(gradient_noise, "add_noise", kept)
     data = rows(80)
     ends = {"n": slice(0, 3), "s": slice(3, 50), "w": slice(50, 80)}
     divided = {name: {k: v[part] for k, v in data.items()} for name, part in ends.items()}

@@ -51,9 +51,9 @@ from dpmodels.mechanisms.add_noise import (
     noised_moments,
     shrunk,
 )
+from dpmodels.mechanisms.gradient_noise import noisy_gradient
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.protocol import RegressionFacts
-from dpmodels.mechanisms.quantile_of_norms import noisy_gradient
 from dpmodels.mechanisms.regression.row_location import location_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice

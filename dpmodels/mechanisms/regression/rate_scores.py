@@ -38,6 +38,7 @@ import numpy as np
 from dpmodels.arguments import boolean
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, noised_rows
+from dpmodels.mechanisms.gradient_noise import noisy_gradient
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.protocol import (
     RegressionFacts,
@@ -45,12 +46,7 @@ from dpmodels.mechanisms.protocol import (
     as_gradients,
     coefficient_terms,
 )
-from dpmodels.mechanisms.quantile_of_norms import (
-    Lengths,
-    both_matrices,
-    noisy_gradient,
-    weighted_squares,
-)
+from dpmodels.mechanisms.quantile_of_norms import Lengths, both_matrices, weighted_squares
 from dpmodels.mechanisms.regression import row_location
 from dpmodels.mechanisms.regression.gradients import Start
 from dpmodels.noise import Entropy
