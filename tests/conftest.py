@@ -83,33 +83,6 @@ def pytest_itemcollected(item):
         item.add_marker("product")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_generate_tests(metafunc):
-    """Make no items of cases that `mark` gives to the product, where the product does not run.
-
-    They are three quarters of all items, and each costs as much as a small test.
-    """
-    yield
-    expression, arguments = metafunc.config.getoption("markexpr"), metafunc.config.args
-    is_named = any("[" in argument for argument in arguments)
-    if not is_named and ("not product" in expression or expression == "quick"):
-        metafunc._calls[:] = ordinary_cases(metafunc.definition, metafunc._calls)
-
-
-def ordinary_cases(test, cases):
-    """Return the first and the last case of a test, of an invariant those of each subject."""
-    is_aside = any(map(test.get_closest_marker, ASIDE))
-    groups = {}
-    for case in cases:
-        if not is_aside and not any(mark.name in ASIDE for mark in case.marks):
-            law = getattr(case.params.get("law"), "__name__", "")
-            subject = getattr(case.params.get("case"), "subject", None)
-            groups.setdefault((law, subject), []).append(case)
-    ends = {id(case) for group in groups.values() for case in (group[0], group[-1])}
-    # Without any case a test would run as one that has no parameters.
-    return [case for case in cases if id(case) in ends] or cases[:1]
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Mark the cases of tests, and leave out cases by the share that is asked for."""

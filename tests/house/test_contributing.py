@@ -110,31 +110,6 @@ def test_of_what_is_made_of_a_release_the_last_case_is_the_products_too(marked):
     assert marked(*guards) == ["quick", "product", ""]
 
 
-class Cases:
-    """Cases as `parametrize` makes them, of a test with marks."""
-
-    def __init__(self, *marks):
-        self.marks = [getattr(pytest.mark, mark) for mark in marks]
-
-    def get_closest_marker(self, name):
-        return next((mark for mark in self.marks if mark.name == name), None)
-
-    def of(self, subject, *marks, law=None):
-        params = {"case": type("Case", (), {"subject": subject}), "law": law}
-        fields = {"params": params, "marks": [getattr(pytest.mark, mark) for mark in marks]}
-        return type("Spec", (), fields)
-
-
-def test_items_are_made_of_all_cases_that_may_be_ordinary(conftest):
-    test = Cases("expensive")
-    cases = [test.of(1), test.of(1), test.of(1, "product"), test.of(1), test.of(2, "slow")]
-    laws = [test.of(1, law=min), test.of(1, law=max)]
-    assert conftest.ordinary_cases(test, cases) == [cases[0], cases[3]]
-    assert conftest.ordinary_cases(test, laws) == laws
-    assert conftest.ordinary_cases(Cases("product"), cases) == cases[:1]
-    assert conftest.ordinary_cases(test, []) == []
-
-
 def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the_products(marked):
     result = marked(
         Item("f::a", "expensive"), Item("f::b[1]", "expensive"), Item("f::b[2]", "expensive")

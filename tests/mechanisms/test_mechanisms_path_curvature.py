@@ -75,7 +75,7 @@ def furthest(unit, relation, law, point=POINT, end=END, long=math.inf):
             patch.setattr(path_curvature, "newton_step", lambda *_: end - point)
             patch.setattr(path_curvature, "LONG", long)
             patch.setattr(path_curvature, "STEEP", long)
-            patch.setattr("dpmodels.mechanisms.quantile_of_norms.noisy_gradient", score)
+            patch.setattr("dpmodels.mechanisms.path_curvature.noisy_gradient", score)
             rows, gradient = bound(way, table), np.zeros(3)
             path_matrices(rows, point, gradient, way.facts, scales, seeded(1), law)
         cells.append((np.array([sums.pop(0)]), np.array(sums)))
