@@ -180,7 +180,9 @@ def _opened(source: object) -> object:
         source.verify()
         return source
     if not isinstance(source, str | PathLike):
-        raise ArgumentError(f"a {type(source).__name__} cannot be disclosed: {_EXPECTED}")
+        raise ArgumentError(
+            f"an object of type {type(source).__name__} cannot be disclosed: {_EXPECTED}"
+        )
     path = Path(source)
     try:
         with path.open("rb") as file:

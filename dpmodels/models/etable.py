@@ -198,8 +198,8 @@ def _results_with_names(models: object, group: str = "") -> Iterable[tuple[str, 
             yield from _results_with_names(value, group)
     else:
         raise ArgumentError(
-            f"models: a {type(models).__name__} is not a result; write a list of fits, or a "
-            f"mapping of names to fits: {ACCEPTED}"
+            f"models: an object of type {type(models).__name__} is not a result; write a list of "
+            f"fits, or a mapping of names to fits: {ACCEPTED}"
         )
 
 

@@ -36,8 +36,8 @@ from dpmodels.results.path import PathResult
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
 REWEIGHTED = (
-    ", downweighted where terms are extreme; with equal weights it may lie outside where the "
-    "relation bends or tails are heavy"
+    "Noise interval: a fit with equal weights may lie outside it where the relation bends or tails "
+    "are heavy."
 )
 
 
@@ -185,9 +185,11 @@ def _notes(fit: LMResult) -> list[str]:
             "score z: z and P>|z| are of the score test that the intervals invert, not coef/std "
             f"err, for {_listed(differing)}."
         )
+    weights = ", downweighted where terms are extreme" * fit.linear.is_reweighted
     notes += [
         "std err, conf. interval: sampling and privacy noise. Noise interval: for the non-private "
-        f"fit of these rows{REWEIGHTED * fit.linear.is_reweighted}.",
+        f"fit of these rows{weights}.",
+        *Rank.DETAIL(REWEIGHTED) * bool(weights),
         *Rank.TARGET("Intervals do not account for bias by clipping to the declared bounds."),
         *Rank.DETAIL(
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."

@@ -81,7 +81,8 @@ class Column:
 def columns_of(result: object, level: float) -> tuple[Column, ...]:
     """Return the columns of a result with intervals of a level; ArgumentError where it has none."""
     raise ArgumentError(
-        f"a {type(result).__name__} cannot be a column of a table; expected {ACCEPTED}"
+        f"an object of type {type(result).__name__} cannot be a column of a table; expected "
+        f"{ACCEPTED}"
     )
 
 

@@ -114,6 +114,12 @@ def _add(name: str, parser: Parser) -> None:
 def _run(options: argparse.Namespace) -> int:
     verb = _function(options.command)
     outputs.require_outputs(options, *files_read(options))
+    if "~" in options.data and "~" not in options.formula:
+        # A URL may have a password.
+        raise ArgumentError(
+            "FORMULA has no ~ and FILE has one; write the formula first, such as "
+            f'dpmodels {options.command} "y ~ a" table.csv'
+        )
     parameters = signature(verb)
     if (
         "eps" in parameters

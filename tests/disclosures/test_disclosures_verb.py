@@ -279,9 +279,13 @@ def test_it_is_written_whole_or_not_at_all(study, tmp_path, monkeypatch):
     ("of", "error", "message"),
     [
         ([], ArgumentError, "nothing to disclose"),
-        (3, ArgumentError, "a int cannot be disclosed: expected results, ledgers"),
-        ([dp.reading(eps=1.0)], ArgumentError, "a ReadingResult cannot be disclosed"),
-        (BOOK, ArgumentError, "a Numeric cannot be disclosed"),
+        (3, ArgumentError, "an object of type int cannot be disclosed: expected results, ledgers"),
+        (
+            [dp.reading(eps=1.0)],
+            ArgumentError,
+            "type ReadingResult cannot be disclosed",
+        ),
+        (BOOK, ArgumentError, "an object of type Numeric cannot be disclosed"),
         ("nowhere.ledger", FrameError, "'nowhere.ledger' cannot be read"),
         (__file__, FrameError, "cannot be read as a saved result"),
     ],

@@ -138,6 +138,6 @@ def test_the_table_says_which_weights_noise_intervals_are_about():
             fit = dp.dp_lm("y ~ a + b", table, codebook=book, **words)
         printed[mechanism] = " ".join(str(fit.summary(notes="all")).split())
     assert "non-private fit of these rows, downweighted where terms are" in printed["scores"]
-    assert "with equal weights it may lie outside where the relation bends" in printed["scores"]
+    assert "with equal weights may lie outside it where the relation bends" in printed["scores"]
     assert "non-private fit of these rows." in printed["moments"]
     assert "equal weights" not in printed["moments"]

@@ -141,6 +141,15 @@ def test_randomised_answers_name_their_devices(job, capsys):
     assert "--device 'g=x:1.5'" in capsys.readouterr().err
 
 
+def test_a_file_before_the_formula_is_answered_without_either(job, capsys):
+    """The file may be a URL with a password."""
+    url = "postgresql://me:secret@host/db?table=t"
+    assert main(["mean", url, "a ~ g", "--eps", "1"]) == 2
+    printed = capsys.readouterr().err
+    assert 'write the formula first, such as dpmodels mean "y ~ a" table.csv' in printed
+    assert "secret" not in printed
+
+
 @pytest.mark.parametrize(
     ("options", "reported"),
     [
