@@ -82,26 +82,29 @@ def _begins(first: str, second: str) -> bool:
     return len(short) > 2 and long.startswith(short)
 
 
-# Warnings that were printed, with the file and the line that they name, and how many at most.
+# Warnings that were printed, by text, file and line, with Python's memory of the calling module;
+# and how many at most.
 REMEMBERED: Final = 1_000
-_printed: Final = set[tuple[str, str, int]]()
+_printed: Final = dict[tuple[str, str, int], object]()
 
 
 def warn(text: str, category: type[Warning]) -> None:
     """Warn of the line that calls the package: once, unless a filter asks for more.
 
-    Python alone forgets what it printed when filters change, as they do within pandas.
+    Python alone forgets what it printed when filters change, as they do within pandas. A notebook
+    gives a module a new memory for every cell that runs.
     """
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmodels"):
         frame, level = frame.f_back, level + 1
     if _is_once(text, category, frame.f_globals.get("__name__", ""), frame.f_lineno):
         place = (text, frame.f_code.co_filename, frame.f_lineno)
-        if place in _printed:
+        memory = frame.f_globals.setdefault("__warningregistry__", {})
+        if _printed.get(place) is memory:
             return
         if len(_printed) >= REMEMBERED:
             _printed.clear()
-        _printed.add(place)
+        _printed[place] = memory
     warnings.warn(text, category, stacklevel=level)
 
 
