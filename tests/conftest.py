@@ -39,8 +39,8 @@ BESIDE = Path(__file__).parents[2] / "shared" / "data"
 # Ledgers wait for the disk at each line. Temporary folders in memory do not, where a gigabyte of it
 # is free and nobody has chosen another place.
 IN_MEMORY = Path("/dev/shm")
-is_writable = "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK)
-if is_writable and shutil.disk_usage(IN_MEMORY).free > 2**30:
+no_other_place = "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK)
+if no_other_place and shutil.disk_usage(IN_MEMORY).free > 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 # The table of verbs is imported before the laws that call it.

@@ -115,12 +115,10 @@ def path_matrices(
     """
     unit = facts.loss.smoothness
     first = requested_matrix(rows.curvature, point, facts, scales["first"], law, unit)(entropy)
-    step, is_long = newton_step(*first, gradient), False
-    if "score" in scales:
-        factor = _lengthening(facts, point, step)
-        is_long, step = factor > 1, factor * step
-    end = point + step
-    if is_long and not at_end:
+    step = newton_step(*first, gradient)
+    factor = 1.0 if at_end or "score" not in scales else _lengthening(facts, point, step)
+    end = point + factor * step
+    if factor > 1:
         noisy = noisy_gradient(rows, end, facts, scales["score"], entropy)
         bought = quantile_of_norms.both_matrices(rows, end, facts, scales["there"], entropy)
         bought = replace(bought, first=first[0], first_noise=first[1], end=end)

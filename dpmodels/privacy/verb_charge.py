@@ -103,8 +103,10 @@ def verified(ledger: object) -> Ledger:
 def check_ledger(ledger: object) -> None:
     """Refuse anything but a ledger or None."""
     if not isinstance(ledger, Ledger | None):
-        message = f"ledger={quoted(ledger)}: expected a dp.Ledger or None"
-        raise ArgumentError(f"{message}; for one in a file write dp.Ledger.open(path)")
+        raise ArgumentError(
+            f"ledger={quoted(ledger)}: expected a dp.Ledger or None; for one in a file write "
+            "dp.Ledger.open(path)"
+        )
 
 
 # Group privacy: the cost of a release for a group of rows, and the smallest noise for it.

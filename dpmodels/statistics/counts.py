@@ -163,7 +163,8 @@ def _counted(tally: Tally, placed: Placed, units_per_row: int) -> Integers:
     parts = np.full((1, len(cells)), float(units_per_row))
     if placed.positions is not None:
         positions = placed.positions[complete]
-        parts = shares(np.clip(positions, 0.0, 1.0), tally.degree, units_per_row)
+        within = np.clip(positions, 0.0, 1.0) if tally.beyond else positions
+        parts = shares(within, tally.degree, units_per_row)
     sums = np.stack([np.bincount(cells, part, tally.cells) for part in parts], axis=1)
     if (number := tally.measured) is not None and tally.beyond:
         points = (np.array(tally.beyond) - number.lower) / (number.upper - number.lower)

@@ -111,20 +111,25 @@ def test_neighbours_are_within_the_sensitivity_of_scores_and_matrices(relation, 
     assert distances[1] > 0.4
 
 
-def test_a_long_step_is_lengthened_and_has_scores_and_a_short_one_does_not():
-    spec = way_of(None, "replace")
+def of_forty_rows():
+    way = way_of(None, "replace")
     data = {"y": ["n", "y"] * 20, "a": [0.5, -0.5] * 20, "b": [0.1, 0.9, -0.4, 0.0] * 10}
-    rows, scales = (
-        passes(spec.private.bind(data), spec.facts),
-        path_scales(spec.facts, MULTIPLIERS, GAUSSIAN),
-    )
+    rows = passes(way.private.bind(data), way.facts)
+    return way, rows, path_scales(way.facts, MULTIPLIERS, GAUSSIAN)
+
+
+def test_a_long_step_is_lengthened_and_has_scores_and_a_short_one_does_not():
+    spec, rows, scales = of_forty_rows()
     step, releases = np.array([0.1, 1.0, 0.0]), []
     for size in (0.1, 4.0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(path_curvature, "newton_step", lambda *_, size=size: size * step)
             arguments = (rows, step, np.zeros(3), spec.facts, scales, seeded(1), GAUSSIAN)
             releases.append(path_matrices(*arguments))
+            at_end = path_matrices(*arguments, at_end=True)
     short, long = releases
+    np.testing.assert_allclose(at_end.end, 5.0 * step)
+    assert at_end.score is None
     np.testing.assert_allclose(short.end, 1.1 * step)
     assert short.score is None
     factor = (long.end - step)[1] / 4.0
@@ -204,12 +209,7 @@ def test_the_step_is_newtons_where_noise_is_small_and_bounded_where_it_is_not():
 
 
 def test_the_noise_of_each_release_has_its_sd():
-    way = way_of(None, "replace")
-    data = {"y": ["n", "y"] * 20, "a": [0.5, -0.5] * 20, "b": [0.1, 0.9, -0.4, 0.0] * 10}
-    rows, scales = (
-        passes(way.private.bind(data), way.facts),
-        path_scales(way.facts, MULTIPLIERS, GAUSSIAN),
-    )
+    way, rows, scales = of_forty_rows()
     words = (rows, POINT, np.zeros(3), way.facts, scales)
     bought = [path_matrices(*words, seeded(seed), GAUSSIAN) for seed in range(60)]
     np.testing.assert_array_equal(bought[0].end, POINT)
