@@ -31,8 +31,6 @@ STUDIES = (
 ASIDE = ("slow", "audit_full", "product", "site")
 # Folders of tests of what is made of a release: the last cases are the product's there.
 DERIVED = ("inference", "models", "planning", "plots", "postprocess", "reports", "results", "shell")
-# In their names: what is refused before rows are read or charged, and what shows nothing of them.
-GUARDING = ("_read", "charge", "private", "any_rows", "refus")
 # Of a test with more product or slow cases than this, `--share` takes a part.
 MANY = 3
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -96,7 +94,7 @@ def mark(items):
     """Mark the first case of each test quick, and all but the first and the last product.
 
     An invariant has a first and a last case for each of its subjects, mechanism and verb. A test of
-    what is made of a release has no last one.
+    what is made of a release has no last one, unless it is marked guarding.
     """
     cases = {}
     for item in items:
@@ -120,9 +118,8 @@ def mark(items):
 
 def is_derived(item):
     """Whether a test is of estimates, tables, plots or commands, and none that guards rows."""
-    name = item.nodeid.partition("[")[0]
-    is_in_folder = name.startswith(tuple(f"tests/{folder}/" for folder in DERIVED))
-    return is_in_folder and not any(word in name for word in GUARDING)
+    is_in_folder = item.nodeid.startswith(tuple(f"tests/{folder}/" for folder in DERIVED))
+    return is_in_folder and not item.get_closest_marker("guarding")
 
 
 def beyond_share(items, share):

@@ -106,8 +106,8 @@ def test_of_several_cases_all_but_the_first_and_the_last_are_the_products(marked
 def test_of_what_is_made_of_a_release_the_last_case_is_the_products_too(marked):
     cases = [Item(f"tests/plots/test_a.py::b[{number}]") for number in range(3)]
     assert marked(*cases) == ["quick", "product", "product"]
-    guards = [Item(f"tests/plots/test_a.py::before_a_row_is_read[{case}]") for case in range(3)]
-    assert marked(*guards) == ["quick", "product", ""]
+    guards = [Item(f"tests/plots/test_a.py::c[{number}]", "guarding") for number in range(3)]
+    assert marked(*guards) == ["guarding quick", "guarding product", "guarding"]
 
 
 def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the_products(marked):

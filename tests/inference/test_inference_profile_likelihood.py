@@ -16,6 +16,7 @@ def drawn(rng, strength, size):
     return roots[0], roots[1:] - roots[0]
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(("strength", "size"), [(0.0, 2), (2.0, 4), (5.0, 3)])
 def test_refusals_are_as_many_as_asked_and_never_more(strength, size):
     rng, repeats = np.random.default_rng(size), 1_000

@@ -14,6 +14,7 @@ def interval(count, law="gaussian", sd=2.0, effect=1, level=0.95):
     return rate_interval(sums, Spread(ones, ones), SumNoise(law, sd, 0.0), effect, level)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("effect", [1, 4])
 def test_ends_are_where_the_score_is_refused(effect):
     counts = np.array([30.0, 400.0, 1e6])

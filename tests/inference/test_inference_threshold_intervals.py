@@ -35,6 +35,7 @@ def test_far_above_the_threshold_they_are_those_of_the_noise():
     assert [low[0], high[0]] == pytest.approx([1000 - half, 1000 + half], abs=1)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
 def test_how_many_rows_are_found(share):
     scale, limit = 4.0, 60

@@ -199,6 +199,7 @@ def test_the_spectrum_is_the_one_asked_for(spectrum):
     assert comparison.request.spectrum == label
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -224,6 +224,7 @@ def test_no_ledger_is_charged_and_an_answer_comes_again(monkeypatch, usual):
         pd.testing.assert_frame_equal(compared().table, usual.table)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "reason"),
     [

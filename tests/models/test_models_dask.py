@@ -135,6 +135,7 @@ def test_integers_beyond_64_bits_are_pythons():
     assert (wide.counts, wide.n_rows, wide.checksum) == ((9,), 9, 3 * 2**128)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
@@ -198,6 +199,7 @@ def test_files_that_are_gone_are_told_of(synchronous, tmp_path):
     refused(data, "could not be computed")
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(("adjacency", "total"), [("replace", 2), ("add-remove", None)])
 def test_progress_shows_no_private_number(adjacency, total, synchronous, monkeypatch):
     totals = []

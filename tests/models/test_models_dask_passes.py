@@ -123,6 +123,7 @@ CALLS = {
 }
 
 
+@pytest.mark.guarding
 @pytest.mark.product
 @pytest.mark.parametrize("call", CALLS)
 def test_a_partition_that_changes_ends_the_release_after_the_charge(call, monkeypatch):

@@ -228,6 +228,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(("call", "text"), REFUSED.values(), ids=REFUSED)
 def test_what_a_design_cannot_be_used_with_is_refused_before_the_charge(call, text):
     ledger = dp.Ledger(eps=5)

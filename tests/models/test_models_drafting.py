@@ -99,6 +99,7 @@ CALLS = {
 }
 
 
+@pytest.mark.guarding
 @pytest.mark.product
 @pytest.mark.parametrize("verb", CALLS)
 def test_all_charges_are_those_of_the_budget_and_the_file_replays_them(verb, table, tmp_path):
@@ -121,6 +122,7 @@ def test_all_charges_are_those_of_the_budget_and_the_file_replays_them(verb, tab
     assert again.request.codebook == fit.request.codebook
 
 
+@pytest.mark.guarding
 @pytest.mark.product
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": ZCDP(0.1)}], ids=str)
 def test_budgets_without_delta_release_bounds_and_refuse_levels(budget, table):
@@ -262,6 +264,7 @@ def test_declared_types_are_read_from_the_container(table, tmp_path):
     assert kinds == [["numeric", "integer", "categorical"], *[["", "", ""]] * 3]
 
 
+@pytest.mark.guarding
 @pytest.mark.product
 @pytest.mark.parametrize("cell", ["b", 7.0, None, "999999999999", float("nan"), (1, 2)], ids=str)
 def test_no_cell_decides_what_is_released_or_refused(cell, table):
@@ -312,6 +315,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals_cost_nothing(case, table):
     error, words = REFUSED[case]
@@ -322,6 +326,7 @@ def test_refusals_cost_nothing(case, table):
     assert not ledger.entries
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("verb", ["bounds", "levels"])
 def test_verbs_that_find_codebooks_refuse_a_private_one(verb, table):
     with pytest.raises(CodebookError, match="releases what a private codebook would"):
@@ -333,6 +338,7 @@ def test_places_without_rows_refuse_a_private_codebook():
         dp.plan([dp.call.mean("~ x", eps=1.0)], codebook="private", eps=1.0, n=100)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("words", "match"),
     [

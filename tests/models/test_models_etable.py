@@ -229,6 +229,7 @@ def test_digits_are_those_of_errors(fits):
         )
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("words", "message"),
     [

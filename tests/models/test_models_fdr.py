@@ -209,6 +209,7 @@ def test_persons_widen_the_tests_of_the_published_procedure(rows):
     assert mean.params["g5"] == pytest.approx(np.log(2 * norm.sf(z)), abs=0.01)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("left", ["1", "g0 - g0", "offset(g0) + g1", "offset(g0)"])
 def test_a_left_side_without_columns_or_with_an_offset_is_refused(left):
     with pytest.raises(FormulaError, match="names no column on its left side that could be tested"):

@@ -34,6 +34,7 @@ BUDGETS = (PURE, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.1)})
 # ---- what is refused, before a row is read ------------------------------------------
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "match"),
     [
@@ -138,6 +139,7 @@ def test_few_rows_pass_in_silence(rows):
         assert np.isfinite(fit(data=data).params).all()
 
 
+@pytest.mark.guarding
 @pytest.mark.expensive
 @pytest.mark.parametrize("eps", [1e-9, 1e-6, 1e6, 1e9])
 @pytest.mark.parametrize("options", [{}, {"delta": 1e-6}, {"inference": False}])

@@ -291,6 +291,7 @@ def test_sites_release_what_one_table_does():
     np.testing.assert_array_equal(fit.release.values, fitted("binomial").release.values)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "match"),
     [

@@ -212,6 +212,7 @@ def test_it_protects_persons_at_their_price():
     assert fits[1].release.curvature.person == "id"
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "match"),
     [

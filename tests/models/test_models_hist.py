@@ -109,6 +109,7 @@ BAD_BREAKS = (
 )
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(("breaks", "message"), BAD_BREAKS)
 def test_bad_breaks_are_refused_before_a_row_is_read(breaks, message):
     ledger = dp.Ledger(1.0)
@@ -117,6 +118,7 @@ def test_bad_breaks_are_refused_before_a_row_is_read(breaks, message):
     assert ledger.entries == ()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "message"),
     [

@@ -164,6 +164,7 @@ def test_whole_numbers_and_days_have_both_ends_in_a_range():
     assert str(days.quantile(0.5)["estimate"][0])[:2] == "20"
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "ends", "message"),
     [
@@ -211,6 +212,7 @@ def test_what_is_wrong_is_said_of_all_three(words):
         fitted("x ~ sex").cdf(group="X")
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("mechanism", ["tree", "wavelet"])
 def test_refusals_come_before_a_row_is_read(mechanism):
     ledger = dp.Ledger(1.0)

@@ -126,6 +126,7 @@ def test_a_pufferfish_guarantee_bounds_no_test_of_who_is_in_the_table():
             dp.reading(declared)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("declared", "words", "error", "reported"),
     [

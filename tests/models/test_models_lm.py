@@ -48,6 +48,7 @@ def fit(formula=FORMULA, data=None, **words):
 # ---- what is refused, before a row is read --------------------------------------------
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "match"),
     [

@@ -113,6 +113,7 @@ def test_what_it_costs_a_person_is_what_was_asked(rows, delta):
     assert fit.release.noise.off / plain.release.noise.off == pytest.approx(much)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("kind", ["iter", "sites", "nobody"])
 def test_refusals_come_before_a_row_is_read(kind):
     ledger, mines = dp.Ledger(5.0, 1e-5), {name: Mine() for name in (*BOOK, "id")}

@@ -140,6 +140,7 @@ def test_they_are_kept_by_files_sessions_and_joint_moments(fits, tmp_path):
     assert len(joint.fixed_effects().tidy()) == 6
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("formula", ["y ~ x | region", "y ~ x | y", "y ~ x + firm | firm"])
 def test_refusals_come_before_the_charge(formula):
     ledger = dp.Ledger(eps=2.0, delta=1e-5)

@@ -84,6 +84,7 @@ def test_of_small_levels_alone_the_most_frequent_stays():
     assert "job[T.Other]" in fit.params.index
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -137,6 +137,7 @@ def test_tests_and_means_follow_it():
     assert ahead[ends].to_numpy() == pytest.approx(reference_frame[ends].to_numpy(), rel=1e-2)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("words", "error", "match"),
     [

@@ -143,6 +143,7 @@ def test_any_margin_inside_is_a_table_and_its_shares():
     )
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("ask", "words"),
     [

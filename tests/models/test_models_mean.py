@@ -28,6 +28,7 @@ def fit(formula="y ~ g", data=None, **words):
     return dp_mean(formula, table() if data is None else data, codebook=BOOK, **words)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "match"),
     [

@@ -134,6 +134,7 @@ def test_factors_of_an_interaction_in_any_order(noisy):
     np.testing.assert_array_equal(turned.cov_released, straight.cov_released)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "options"),
     [
@@ -151,6 +152,7 @@ def test_what_was_not_released_is_refused_by_name(noisy, formula, options):
         assert "new release with dp.dp_moments" in str(raised.value)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("formula", ["score ~ age", "~ 1", "age +", 3])
 def test_what_is_no_right_hand_side_is_refused(noisy, formula):
     with pytest.raises(FormulaError):

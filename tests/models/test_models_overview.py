@@ -64,6 +64,7 @@ def test_the_ledger_is_charged_once_for_all_variables():
         dp_summary("~ sex", {"sex": Mine()}, codebook=BOOK, eps=0.1, ledger=ledger)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "message"),
     [

@@ -60,6 +60,7 @@ def test_breaks_are_one_for_both_or_a_pair_of_numbers_and_ends():
     assert ends["lat_high"].tolist() == [1, 2.5, 8]
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("words", "error", "match"),
     [
@@ -93,6 +94,7 @@ def test_groups_count_against_the_room_there_is():
         fit("lon + lat ~ sex + g", breaks=(1_000, MOST_CELLS // 5_000))
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("first", "second", "match"),
     [

@@ -96,12 +96,14 @@ def test_a_line_of_a_loop_warns_once_though_filters_change_between_its_calls(mon
     assert len({str(told(HOPELESS["lm"])) for _ in range(2)} - {"[]"}) == 1
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("name", HOPELESS)
 def test_the_warning_is_the_same_for_any_rows(name):
     kinds = ("normal", "canaries", "missing")
     assert len({str(told(HOPELESS[name], data=table(kind))) for kind in kinds}) == 1
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("name", HOPELESS)
 def test_as_an_error_it_stops_before_a_row_is_read_and_before_the_charge(name, monkeypatch):
     ledger = dp.Ledger(eps=5.0)

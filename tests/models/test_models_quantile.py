@@ -29,6 +29,7 @@ def fit(formula="~ y", data=None, **words):
     return dp_quantile(formula, table() if data is None else data, codebook=BOOK, **words)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "match"),
     [
@@ -110,6 +111,7 @@ def test_intervals_cover_the_populations_quantiles(mechanism):
     assert (hits >= stats.binom.ppf(1e-6, times, 0.95)).all()
 
 
+@pytest.mark.guarding
 @pytest.mark.product
 @pytest.mark.parametrize("wide", [1, 10])
 @pytest.mark.parametrize("eps", [0.3, 1.0])
@@ -276,6 +278,7 @@ def test_the_choice_goes_by_how_many_quantiles_and_steps_there_are(formula, prob
     assert chosen in str(result.summary())
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("budget", [{"eps": 2.0}, {"eps": None, "budget": dp.ZCDP(1.0)}], ids=str)
 def test_a_tree_gives_groups_their_quantiles_and_one_person_many_rows(budget, relation):

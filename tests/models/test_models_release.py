@@ -61,6 +61,7 @@ def test_a_formula_is_parsed_once_however_many_sites(verb, monkeypatch):
     assert len(parsed) == 1
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("verb", "protocol"), [pair for pair in product(ALONE, SENT) if pair not in ROUNDS]
 )
@@ -71,6 +72,7 @@ def test_what_sites_cannot_add_is_refused_by_name_before_a_row_is_read(verb, pro
     assert ledger.entries == ()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("mechanism", ["objective", "output"])
 def test_a_named_mechanism_that_does_not_add_is_refused_too(mechanism):
     with pytest.raises(ArgumentError, match="dp_glm"):

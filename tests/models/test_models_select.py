@@ -11,6 +11,7 @@ ROWS = {"x": [0.0, 1.0] * 50, "z": [0.0, 0.0, 1.0, 1.0] * 25, "y": [0.0, 1.0] * 
 ROWS["t"] = ["a", "b", "b", "c"] * 25
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("formula", ["~ t", "y ~ x + z"])
 @pytest.mark.parametrize(
     ("words", "message"),

@@ -176,6 +176,7 @@ def test_pictures_are_of_one_group():
     plt.close("all")
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("start", "end", "message"),
     [
@@ -195,6 +196,7 @@ def test_windows_are_of_periods_that_there_are(periods):
         asked("~ 1", by="month").window(periods)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "kind", "message"),
     [

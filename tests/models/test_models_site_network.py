@@ -275,6 +275,7 @@ def test_an_answer_of_another_exchange_is_refused(tmp_path):
     assert [file.name for file in (two / "A.rounds").iterdir()] == ["message-1-A.json"]
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -456,6 +457,7 @@ def test_a_site_that_falls_silent_is_named(tmp_path):
         ask(Street(*participants, silent=[(MESSAGE, "C")]), tmp_path, timeout=2)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("terms", [None, [], {}, {"protocol": "full", "keys": {}}])
 def test_terms_of_another_version_are_refused(terms, tmp_path):
     class Older:

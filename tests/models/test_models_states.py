@@ -161,6 +161,7 @@ def test_a_saved_result_comes_back_the_same(tmp_path):
         assert str(again.summary()) == str(result.summary())
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [

@@ -193,6 +193,7 @@ def test_what_the_answers_do_not_tell_is_said():
     assert np.isnan(fit.bse).all()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "kind", "message"),
     [

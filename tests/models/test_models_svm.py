@@ -129,6 +129,7 @@ def test_what_is_read_back_prints_and_classifies_the_same(mechanism, tmp_path):
     assert (again.predict(data) == fit.predict(data)).all()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     "budget", [{"eps": 1e-9}, {"eps": 1e-9, "delta": 1e-6}, {"eps": 1e9}, {"budget": ZCDP(1e9)}]
 )

@@ -239,6 +239,7 @@ def test_tails_without_an_assumption_go_by_the_counts_before_them():
     assert is_light == [False, True]
 
 
+@pytest.mark.guarding
 @pytest.mark.expensive
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_many_rows_are_counted_in_finer_cells_which_files_keep(tmp_path, adjacency):
@@ -270,6 +271,7 @@ def test_a_table_that_is_loaded_gives_the_same_rows_and_estimates(syn, tmp_path)
     )
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("margins", [(), ((),), (((0, 9),),), (((1, 0),),), (((-1, 0),),)])
 def test_margins_of_other_columns_are_refused(syn, margins):
     spec = specified(syn.request, syn.release)
@@ -312,6 +314,7 @@ def test_pairs_outside_the_graph_are_tested():
     assert (outside["p_value"] > 1e-6).all()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("error", "call"),
     [
@@ -367,6 +370,7 @@ def test_errors_of_cells_name_cuts(cuts):
     assert "breaks" not in str(error.value)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     "estimate",
     [

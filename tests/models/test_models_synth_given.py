@@ -134,6 +134,7 @@ def test_missing_values_are_dropped_and_not_imputed():
             call("drug ~ sex", missing="mean")
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("error", "words", "reason"),
     [

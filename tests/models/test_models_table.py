@@ -112,6 +112,7 @@ def test_numbers_are_cut_and_else_refused_with_what_to_write():
         dp_table("~ age + sex", {"age": Mine()}, codebook=BOOK, eps=1.0)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "message"),
     [

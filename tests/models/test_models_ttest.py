@@ -26,6 +26,7 @@ def fit(formula="y ~ h", data=None, **words):
     return dp_ttest(formula, table() if data is None else data, codebook=BOOK, **words)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("formula", "words", "error", "match"),
     [

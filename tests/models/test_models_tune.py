@@ -46,6 +46,7 @@ def unread(monkeypatch):
     monkeypatch.setattr(Rows, "parts", refuse)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -66,6 +67,7 @@ def test_it_refuses_what_is_no_list_of_different_numbers(values, words):
         dp.tune(values)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
     ("words", "message"),
@@ -134,6 +136,7 @@ def test_a_ridge_given_to_a_mechanism_is_the_same_as_said_to_the_verb():
     assert (fit.release.coefficients == two.release.coefficients).all()
 
 
+@pytest.mark.guarding
 @pytest.mark.product
 @pytest.mark.parametrize(
     "budget", [{"eps": 1.0}, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.1)}]

@@ -25,6 +25,7 @@ def fit(formula="y ~ h", data=None, **words):
     return dp_var(formula, table() if data is None else data, codebook=BOOK, **words)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(("formula", "words", "error", "match"), REFUSED)
 def test_refusals_come_before_a_row_is_read(formula, words, error, match):
     refuses(dp_var, formula, words, error, match)

@@ -46,6 +46,7 @@ def test_an_entry_of_a_verb_adds_to_the_shared_text():
     assert "an iterable of frames. Never kept. The rows are read twice. sites" in text
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("name", VERBS)
 def test_a_misspelled_parameter_is_answered_before_the_charge(name):
     ledger = dp.Ledger(eps=1.0)

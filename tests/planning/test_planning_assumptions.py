@@ -105,6 +105,7 @@ def test_rows_of_persons_are_each_its_own():
     assert rows["id"].is_unique
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("shape", "reported"),
     [

@@ -87,6 +87,7 @@ def test_factors_depend_by_cohens_w_and_keep_their_margins(w):
     assert result.freedom == 1
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("verb", "effect", "words", "reported"),
     [

@@ -117,6 +117,7 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
     assert "add or remove" in text
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("changed", "reported"),
     [

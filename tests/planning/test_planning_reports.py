@@ -159,6 +159,7 @@ def test_targets_are_read_for_all_calls_or_by_name():
     assert Target("noise", 0.5).describe() == "share of noise at most 0.5"
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("targets", "message"),
     [

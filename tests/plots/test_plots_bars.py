@@ -115,6 +115,7 @@ def test_dollar_signs_are_not_mathematics():
     assert ax.get_xlabel() == "$x"
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("panels", "extra", "reason"),
     [

@@ -111,6 +111,7 @@ def test_dollar_signs_are_not_mathematics():
     assert tick_labels(ax) == ["$a_1$", r"$\bad{$"]
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("extra", "reason"),
     [

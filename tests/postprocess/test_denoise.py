@@ -175,6 +175,7 @@ def test_input_is_left_alone():
     np.testing.assert_array_equal(values, [3.0, -1.0, 9.0])
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

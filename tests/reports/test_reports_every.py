@@ -97,6 +97,7 @@ def test_what_no_release_made_is_not_saved_and_says_so(result, tmp_path):
     assert result._repr_html_() == result.summary().as_html()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("name", OF_MODELS)
 def test_what_single_rows_have_is_refused_with_what_to_write(name):
     fit = fitted(FORMS[name])

@@ -105,6 +105,7 @@ def test_the_stamp_of_a_simulation_stands_above_and_below_in_every_format():
             assert getattr(fit.summary(notes=notes), form)().count(STAMP) == 2
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("bad", ["long", "ALL", None, True, 4])
 def test_another_word_is_refused_before_anything_is_laid_out(bad):
     class Silent(Printed):

@@ -60,6 +60,7 @@ def test_a_call_that_does_not_fit_is_left_out_of_the_total():
     assert "After: -, one by one" in plan(planned(1.2, fits=False))
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("announced", "text"),
     [(0.9, "As one: 0.900 "), (1.0, "As one: 1.00 "), (1.01, "As one: 1.01, does not fit")],

@@ -74,6 +74,7 @@ def test_the_report_has_both_intervals_and_the_stamp(exact):
         assert words in text
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("verb", "inputs", "error", "words"),
     [

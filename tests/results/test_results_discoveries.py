@@ -57,6 +57,7 @@ def test_what_has_no_p_value_counts_and_is_not_rejected(fit):
     assert "1 without a p-value" in " ".join(str(discovered.summary()).split())
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("words", [{"q": 0.0}, {"q": 1}, {"q": "a"}, {"method": "holm"}])
 def test_other_levels_and_methods_are_refused(fit, words):
     with pytest.raises(ArgumentError, match=next(iter(words))):

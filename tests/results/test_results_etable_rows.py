@@ -62,6 +62,7 @@ def test_a_name_is_itself_and_no_pattern():
     assert chosen(names, (), ["sex"]) == ["age", "wage"]
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(("pattern", "message"), [("educ", "matches no row"), ("(", "regular")])
 def test_patterns_that_meet_nothing_are_refused_with_the_rows(pattern, message):
     with pytest.raises(ArgumentError, match=rf"keep=.*{message}.*age, wage"):

@@ -30,6 +30,7 @@ def test_there_is_a_file_of_every_kind():
     assert {open_saved(path, FORMAT_1).facts["kind"] for path in FILES} == set(KINDS)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("name", "change", "says"),
     [

@@ -65,6 +65,7 @@ def test_the_table_prints_as_rs_and_says_what_is_lost():
     assert lost.tidy()["p_value"].isna().all()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("formula", ["y ~ g + x", "y ~ 0 + x", "y ~ 1", "y ~ q"])
 def test_refusals(formula):
     with pytest.raises(FormulaError, match=r"expected one term|was not released"):

@@ -42,6 +42,7 @@ def test_pictures_make_their_own_axes(make, name):
     assert isinstance(getattr(make(), name)(), Axes)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("name", PLOTS)
 def test_as_many_marks_for_many_rows_as_for_few(make, name):
     few, axes_of_many = Figure().subplots(), Figure().subplots()

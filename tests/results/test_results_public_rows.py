@@ -69,6 +69,7 @@ def test_rows_outside_are_counted_and_nan_or_held_on_request(fits, name):
     np.testing.assert_array_equal(predictions, same)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("cells", "said"),
     [

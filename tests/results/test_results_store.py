@@ -126,6 +126,7 @@ def test_dimensions_have_names_for_other_readers(tmp_path):
             assert set(facts) == {"request", "release", "ledger", "reason"}
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("written", ["dpmodels.pca/1", "dpmodels.table/1", "dpmodels.result/3"])
 def test_another_format_is_refused_with_what_to_do(written, tmp_path):
     path = tmp_path / "fit.nc"

@@ -85,6 +85,7 @@ def test_equal_columns_leave_the_rest_as_it_is(twins, sd):
             assert (longer < (1.01 if sd < 1e-3 else 1.25)).all()
 
 
+@pytest.mark.guarding
 @pytest.mark.expensive
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("eps", [1e6, 1e9, 1e13])

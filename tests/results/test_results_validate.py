@@ -118,6 +118,7 @@ REQUESTS = [
 ]
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(("name", "change", "says"), REQUESTS)
 def test_a_request_that_does_not_fit_its_release_is_refused(name, change, says):
     if says is None:

@@ -22,6 +22,7 @@ def channel(**changed):
     return (replace(first, **changed), *alternatives)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -42,6 +43,7 @@ def test_a_table_of_no_answers_is_refused(changes, message):
         forged.with_release(TABLE, **changes)
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("changes", [{"formula": "h ~ g + w"}, {"formula": "h ~ 0 + w"}])
 def test_a_fit_of_another_formula_is_refused(changes):
     with pytest.raises(FrameError, match="array 'coefficients': expected the shape"):

@@ -46,6 +46,7 @@ def test_a_study_reads_a_table_beside_its_file(folder, capsys):
     assert (folder / "out" / "mean.json").exists()
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     "command",
     [

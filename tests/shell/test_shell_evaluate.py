@@ -87,6 +87,7 @@ def test_no_page_is_written_over_another(tmp_path, capsys):
     assert (tmp_path / "a.html").read_text() == "kept"
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize("page", ["public.npz", "nowhere/a.html"])
 def test_a_page_that_cannot_be_written_is_refused_before_anything_is_compared(
     tmp_path, capsys, page

@@ -156,6 +156,7 @@ def changed(section, **words):
     return {name: options[name] for name in ("study", "release")}
 
 
+@pytest.mark.guarding
 @pytest.mark.parametrize(
     ("study_file", "reported"),
     [
