@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
+from dpmodels.evaluation import recipe
 from dpmodels.evaluation.recipe import bias
 from dpmodels.evaluation.verb import judged
 
@@ -70,6 +71,16 @@ def test_an_algorithm_that_is_not_exchangeable_is_picked_out(study):
         < check_rows["ratio"].item()
         < check_rows["ratio_high"].item()
     )
+
+
+def test_ratios_have_intervals_for_all_of_them_at_once(monkeypatch):
+    """One alarm in a hundred studies: of three algorithms, on one table and on all."""
+    levels, interval = [], recipe._interval
+    monkeypatch.setattr(
+        recipe, "_interval", lambda logs, level: levels.append(level) or interval(logs, level)
+    )
+    dp.evaluate({"honest": honest}, SHAPES, scale=100, error="identity", repeats=2)
+    assert levels == pytest.approx([1 - 0.01 / 6] * 6)
 
 
 def test_a_biased_algorithm_is_picked_out(study):

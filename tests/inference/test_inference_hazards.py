@@ -118,6 +118,18 @@ def test_information_within_its_noise_identifies_nothing():
     assert np.isnan(hazard_ratios(none, flat, SumNoise("gaussian", 1.0, 0.0), 1)[0]).all()
 
 
+def test_noise_is_that_of_all_counts_of_a_term():
+    """Four groups with and without the event, at five times and the end."""
+    asked = []
+
+    def recorded(weights):
+        asked.append(weights.shape[-2:])
+        return flat(weights)
+
+    hazard_ratios(counts(), recorded, SumNoise("gaussian", 0.1, 0.0), 1)
+    assert set(asked) == {(8, 6)}
+
+
 def test_clusters_widen_the_sampling_error_alone():
     first, four = (
         hazard_ratios(counts(), flat, SumNoise("gaussian", 0.1, 0.0), effect) for effect in (1, 4)

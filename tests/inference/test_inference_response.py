@@ -57,6 +57,17 @@ def test_errors_of_two_levels_are_those_of_the_formulas():
     assert cell_values.private == pytest.approx([privacy / total] * 2, rel=2 / n)
 
 
+def test_a_share_outside_of_0_and_1_has_no_design_effect():
+    inside, outside = (
+        cells(ReadAnswers(released(1_000 * np.array(share), [WARNER])))
+        for share in ([0.6, 0.4], [0.2, 0.8])
+    )
+    assert outside.values[0] < 0 < 1 < outside.values[1]
+    assert np.isnan(outside.design_effect).all()
+    assert np.isfinite(outside.variance).all()
+    assert np.isfinite(inside.design_effect).all()
+
+
 def test_errors_of_more_levels_are_those_of_the_multinomial():
     answers = np.array([400.0, 250.0, 350.0])
     read = ReadAnswers(released(answers, [FORCED]))

@@ -149,7 +149,11 @@ def test_terms_that_are_not_identified_stay(weak):
     assert len(tidy) == 50 * 5
     assert tidy.groupby("term")["identified"].all().to_dict() == path.identified.to_dict()
     np.testing.assert_array_equal(tidy["estimate"][tidy["term"] == "b"], path.params.sel(term="b"))
-    assert "not identified" in str(path.summary())
+    note = "the release does not determine the coefficient without penalty"
+    assert note in " ".join(str(path.summary(notes="all")).split())
+    strong = released(eps=1e4).lasso_path()
+    assert strong.identified.all()
+    assert note not in " ".join(str(strong.summary(notes="all")).split())
 
 
 def test_report_picture_and_line_are_stamped(weak):
