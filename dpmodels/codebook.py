@@ -190,6 +190,14 @@ class Codebook(Mapping[str, Variable]):
         """
         return cls(dict.fromkeys(_names(names), declared))
 
+    @classmethod
+    def of_variables(cls, variables: Mapping[str, Variable]) -> Codebook:
+        """Return variables of other codebooks, checked there, without persons, ids or design."""
+        book = Codebook.__new__(Codebook)
+        book._variables, book._identifiers = dict(variables), {}
+        book._person = book._design = None
+        return book
+
     def __getitem__(self, name: str) -> Variable:
         return self._variables[name]
 
@@ -240,8 +248,10 @@ class Codebook(Mapping[str, Variable]):
                 raise CodebookError(
                     f"variable {name!r} is not in the codebook{near}; declare it first"
                 )
-        chosen = {name: self[name] for name in selected}
-        return Codebook({**chosen, **self.identifiers}, person=self.person, design=self.design)
+        chosen = Codebook.of_variables({name: self[name] for name in selected})
+        chosen._identifiers, chosen._person = self._identifiers, self._person
+        chosen._design = self._design
+        return chosen
 
     def to_dict(self) -> dict[str, dict[str, Plain]]:
         """Return plain values, as written to JSON."""

@@ -169,7 +169,7 @@ class TwoSided:
         sides = [self.terms, *([] if self.known is None else [self.known]), self.response]
         variables = {name: declared for side in sides for name, declared in side.codebook.items()}
         blocks = tuple(block for side in sides for block in side.blocks)
-        return of_blocks(self.terms.formula, Codebook(variables), blocks)
+        return of_blocks(self.terms.formula, Codebook.of_variables(variables), blocks)
 
 
 def two_sided(
@@ -354,7 +354,7 @@ class TwoSets:
     @property
     def joint(self) -> Design:
         """The columns of the left side, then those of the right, as one design."""
-        book = Codebook({**self.left.codebook, **self.right.codebook})
+        book = Codebook.of_variables({**self.left.codebook, **self.right.codebook})
         return of_blocks(self.formula, book, self.left.blocks + self.right.blocks)
 
 

@@ -124,7 +124,7 @@ def _n_rows(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
 def descriptive_call(formula_sides: Sides | Margins, tallies: tuple[Tally, ...]) -> DescribedCall:
     """Return the public facts of a description."""
     tables = tuple(map(table_call, tallies))
-    return DescribedCall(formula_sides.text, Codebook(formula_sides.codebook), tables)
+    return DescribedCall(formula_sides.text, formula_sides.codebook, tables)
 
 
 def table_call(tally: Tally) -> TableCall:
@@ -174,7 +174,7 @@ def sampled_spec(
     sampling = sampling_of(request.codebook)
     assert sampling is not None
     tables = tuple(replace(tally, sampling=sampling) for tally in tallies)
-    book = Codebook({**sampling.codebook, **formula_sides.codebook})
+    book = Codebook.of_variables({**sampling.codebook, **formula_sides.codebook})
     _check_strata(request, sampling, tables)
     relation, psu = request.adjacency, sampling.design.psu
     numerator, moved = _cap_price(tables, total=total)

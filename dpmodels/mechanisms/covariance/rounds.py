@@ -385,10 +385,8 @@ def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN)
     passes, smallest = statistic, -1
     if turns > 1:
         passes = statistic.thinned(_fewest(plan, law), entropy, LARGE_TABLE)
-    is_read_once = (
-        any(x.rows.thinning is not None for x in passes.designs)
-        and clipping_shells.FOURTH not in plan.scales
-    )
+    is_thinned = any(design.rows.thinning is not None for design in passes.designs)
+    is_read_once = is_thinned and clipping_shells.FOURTH not in plan.scales
     if is_read_once:
         statistic = statistic.once()
     for turn in range(1, turns + 1):
