@@ -190,14 +190,6 @@ class Codebook(Mapping[str, Variable]):
         """
         return cls(dict.fromkeys(_names(names), declared))
 
-    @classmethod
-    def of_variables(cls, variables: Mapping[str, Variable]) -> Codebook:
-        """Return variables of other codebooks, checked there, without persons, ids or design."""
-        book = Codebook.__new__(Codebook)
-        book._variables, book._identifiers = dict(variables), {}
-        book._person = book._design = None
-        return book
-
     def __getitem__(self, name: str) -> Variable:
         return self._variables[name]
 
@@ -248,7 +240,7 @@ class Codebook(Mapping[str, Variable]):
                 raise CodebookError(
                     f"variable {name!r} is not in the codebook{near}; declare it first"
                 )
-        chosen = Codebook.of_variables({name: self[name] for name in selected})
+        chosen = of_variables({name: self[name] for name in selected})
         chosen._identifiers, chosen._person = self._identifiers, self._person
         chosen._design = self._design
         return chosen
@@ -356,6 +348,14 @@ class Codebook(Mapping[str, Variable]):
 
     def _repr_html_(self) -> str:
         return as_html(self._rows())
+
+
+def of_variables(variables: Mapping[str, Variable]) -> Codebook:
+    """Return variables of other codebooks, checked there, without persons, ids or a design."""
+    book = Codebook.__new__(Codebook)
+    book._variables, book._identifiers = dict(variables), {}
+    book._person = book._design = None
+    return book
 
 
 def fingerprint(declared: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, of_variables
 from dpmodels.design.columns import as_often, converted, read_rows
 from dpmodels.design.parts import (
     FACES,
@@ -96,7 +96,7 @@ def requested_of(
     variables |= {} if sampled is None else sampled.sampling.codebook
     return replace(
         terms,
-        codebook=Codebook.of_variables(variables),
+        codebook=of_variables(variables),
         sampled=sampled,
         subset=subset,
         neighbours=neighbours,

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import of_variables
 from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, FrameError, quoted, shorten
 from dpmodels.formula.sides import Sides
@@ -174,7 +174,7 @@ def sampled_spec(
     sampling = sampling_of(request.codebook)
     assert sampling is not None
     tables = tuple(replace(tally, sampling=sampling) for tally in tallies)
-    book = Codebook.of_variables({**sampling.codebook, **formula_sides.codebook})
+    book = of_variables({**sampling.codebook, **formula_sides.codebook})
     _check_strata(request, sampling, tables)
     relation, psu = request.adjacency, sampling.design.psu
     numerator, moved = _cap_price(tables, total=total)

@@ -144,7 +144,8 @@ def planned(
     if getattr(strategy, "passes", "many" if spec.passes else "one") == "many":
         for source in private:
             source.require_passes()
-    plan_of, sites = partial(strategy.plan, spec.facts), holders.others or holders.names
+    sites = holders.others or holders.names
+    plan_of: Callable[[privacy.Guarantee], Calibrated] = partial(strategy.plan, spec.facts)
     if holders.protocol is not None and holders.in_rounds(strategy):  # All sites add the noise
         plan_of = holders.protocol.planning(plan_of, len(sites))
     plan: Calibrated = planned_for_group(
