@@ -358,10 +358,9 @@ def of_variables(variables: Mapping[str, Variable]) -> Codebook:
     return book
 
 
-def fingerprint(declared: Mapping[str, object]) -> str:
+def fingerprint(codebook: Codebook) -> str:
     """Return the digest of declarations in a ledger: SHA-256 of their JSON."""
-    plain = json.dumps(Codebook(declared).to_dict(), sort_keys=True)
-    return sha256(plain.encode()).hexdigest()
+    return sha256(json.dumps(codebook.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
 def check_name(name: object) -> None:
