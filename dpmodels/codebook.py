@@ -240,8 +240,10 @@ class Codebook(Mapping[str, Variable]):
                 raise CodebookError(
                     f"variable {name!r} is not in the codebook{near}; declare it first"
                 )
-        chosen = {name: self[name] for name in selected}
-        return Codebook({**chosen, **self.identifiers}, person=self.person, design=self.design)
+        chosen = of_variables({name: self[name] for name in selected})
+        chosen._identifiers, chosen._person = self._identifiers, self._person
+        chosen._design = self._design
+        return chosen
 
     def to_dict(self) -> dict[str, dict[str, Plain]]:
         """Return plain values, as written to JSON."""
@@ -348,10 +350,17 @@ class Codebook(Mapping[str, Variable]):
         return as_html(self._rows())
 
 
-def fingerprint(declared: Mapping[str, object]) -> str:
+def of_variables(variables: Mapping[str, Variable]) -> Codebook:
+    """Return variables of other codebooks, checked there, without persons, ids or a design."""
+    book = Codebook.__new__(Codebook)
+    book._variables, book._identifiers = dict(variables), {}
+    book._person = book._design = None
+    return book
+
+
+def fingerprint(codebook: Codebook) -> str:
     """Return the digest of declarations in a ledger: SHA-256 of their JSON."""
-    plain = json.dumps(Codebook(declared).to_dict(), sort_keys=True)
-    return sha256(plain.encode()).hexdigest()
+    return sha256(json.dumps(codebook.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
 def check_name(name: object) -> None:

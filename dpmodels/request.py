@@ -115,7 +115,7 @@ class Request:
         return {
             "verb": self.verb,
             "formula": self.formula,
-            "codebook": Codebook(self.codebook).to_dict(),
+            "codebook": self.codebook.to_dict(),
             "options": dict(self.options),
             "guarantee": [type(self.guarantee).__name__, asdict(self.guarantee)],
             "adjacency": self.adjacency.text,
@@ -146,7 +146,7 @@ class Request:
             return parent.derive(derived["verb"], **derived["options"])
         return cls(**conform(SAVED, plain, "request"))
 
-    def about(self, mechanism: str, codebook: Mapping[str, object] | None = None) -> About:
+    def about(self, mechanism: str, codebook: Codebook | None = None) -> About:
         """Return what a ledger keeps, with a digest of the codebook or of its used part."""
         sha256 = fingerprint(self.codebook if codebook is None else codebook)
         unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))

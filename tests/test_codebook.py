@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmodels as dp
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, of_variables
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.labels import plain
 from dpmodels.variables import Categorical, Numeric
@@ -176,6 +176,21 @@ def test_select_keeps_order_and_names_what_is_missing():
         BOOK.select(["age", "race"])
     with pytest.raises(CodebookError, match="'age' is one string"):
         BOOK.select("age")
+
+
+def test_selected_variables_keep_the_roles_and_variables_alone_have_none():
+    roles = {"person": "id", "design": dp.design(weights="w", weights_are="design", bounds=(1, 9))}
+    ids = {"key": dp.Identifier(missing=["0"])}
+    book = Codebook({**BOOK, **ids}, **roles).beside_table()
+    part, alone = book.select(["sex", "age"]), of_variables(book)
+    chosen = {name: BOOK[name] for name in ("sex", "age")}
+    assert part == Codebook({**chosen, **ids}, **roles)
+    assert not part.attached
+    assert repr(part) == repr(Codebook({**chosen, **ids}, **roles))
+    assert alone == Codebook(dict(BOOK))
+    assert hash(alone) == hash(Codebook(dict(BOOK)))
+    assert (alone.person, alone.design, dict(alone.identifiers)) == (None, None, {})
+    assert (alone | {"born": (1900, 2030)})["born"] == Numeric(1900, 2030)
 
 
 def test_uniform_declares_many_alike():

@@ -21,7 +21,6 @@ from dpmodels.formula.values import Columns
 from dpmodels.frames import concatenated, open_rows, require_declared, to_codes, to_days, to_float
 from dpmodels.frames.convert import LevelCodes, number, plain
 from dpmodels.frames.protocol import Cells, Chunk, Coded, decoded
-from dpmodels.levels import Level
 from dpmodels.typing import Array, Floats
 from dpmodels.variables import Categorical, Variable
 
@@ -47,14 +46,16 @@ def as_written(codebook: Codebook, chunk: Chunk) -> dict[str, Floats]:
 def _as_declared(declared: Variable, cells: Cells) -> Floats:
     if isinstance(cells, Coded):
         return cells.by_entry(partial(_as_declared, declared), np.nan)
-    match declared:
-        case Categorical(levels=levels, missing=missing):
-            labels = readable_labels(declared)
-            positions = [*range(len(levels)), *(np.nan for _ in missing), *labels.values(), np.nan]
-            return np.array(positions)[to_codes(cells, (*levels, *missing, *labels))]
-        case Date():
-            return _known(cells, to_days, declared.missing)
-    return _known(cells, to_float, declared.missing)
+    missing = declared.missing
+    if isinstance(declared, Categorical):
+        levels, labels = declared.levels, readable_labels(declared)
+        positions = [*range(len(levels)), *(np.nan for _ in missing), *labels.values(), np.nan]
+        return np.array(positions)[to_codes(cells, (*levels, *missing, *labels))]
+    read = to_days if isinstance(declared, Date) else to_float
+    values = read(cells)
+    if not missing:
+        return values
+    return np.where(np.isin(values, read(np.array(missing, dtype=object))), np.nan, values)
 
 
 @lru_cache
@@ -74,18 +75,6 @@ def readable_labels(declared: Categorical) -> Mapping[str, int]:
         for position, label in enumerate(declared.labels)
         if codes[label] < 0 and np.isnan(number(label))
     }
-
-
-def _known(
-    cells: NDArray[np.generic],
-    read: Callable[[NDArray[np.generic]], Floats],
-    missing: tuple[Level, ...],
-) -> Floats:
-    """Read cells as numbers, nan where they equal a missing code."""
-    values = read(cells)
-    if not missing:
-        return values
-    return np.where(np.isin(values, read(np.array(missing, dtype=object))), np.nan, values)
 
 
 def row_coder(design: Design, known: Design | None = None) -> RowCoder:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +64,6 @@ class PrivateDesign(BoundRows):
     def n_columns(self) -> int:
         """How many columns are read or coded, whichever are more."""
         return max(len(self.codebook), len(self.public.names))
-
-    def rescaled(self, scaling: Scaling) -> Self:
-        """Return the same rows, scaled by released values instead."""
-        return replace(self, scaling=scaling)
 
     def counted(self, tally: Tally) -> PrivateCells:
         """Return the same rows, to be counted by the cells of a table."""
@@ -199,19 +195,8 @@ class PrivateDesign(BoundRows):
         return [np.where(part.counted, column, np.nan) for column in coded]
 
     def _augmented(self, part: Part, lattice: Lattice, squares: Floats | None = None) -> Floats:
-        augmented = np.empty((len(self.public.names) + 1, part.rows))
-        self._place(augmented, self._coded(part), part.columns, lattice, squares)
-        return augmented
-
-    def _place(
-        self,
-        augmented: Floats,
-        coded: Sequence[Floats],
-        columns: Mapping[str, Floats],
-        lattice: Lattice,
-        squares: Floats | None,
-    ) -> None:
         """Bring coded rows to the lattice, and say in line 0 which are complete."""
+        coded, augmented = self._coded(part), np.empty((len(self.public.names) + 1, part.rows))
         rows = augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         scaled: Floats | Sequence[Floats] = coded
@@ -227,6 +212,7 @@ class PrivateDesign(BoundRows):
         shift = self.scaling.centre * factor
         complete = to_lattice(scaled, factor, shift, lattice, rows, squares, ends)
         np.multiply(complete, lattice.radius, out=augmented[0])
+        return augmented
 
 
 def private_design(

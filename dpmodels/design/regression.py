@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
+from dpmodels.design.parts import Part
 from dpmodels.design.private import NARROWEST, PrivateDesign, Scaling, scaling
 from dpmodels.design.rows import Terms, rows_of
 from dpmodels.errors import ArgumentError, CodebookError, quoted, shorten
@@ -41,15 +41,9 @@ class WeightedDesign(PrivateDesign):
     def _beside(self) -> tuple[str, ...]:
         return (self.weight,)
 
-    def _place(
-        self,
-        augmented: Floats,
-        coded: Sequence[Floats],
-        columns: Mapping[str, Floats],
-        lattice: Lattice,
-        squares: Floats | None,
-    ) -> None:
-        weight, declared, rows = columns[self.weight], self.declared, augmented[1:]
+    def _augmented(self, part: Part, lattice: Lattice, squares: Floats | None = None) -> Floats:
+        coded, augmented = self._coded(part), np.empty((len(self.public.names) + 1, part.rows))
+        weight, declared, rows = part.columns[self.weight], self.declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         multiply_columns(coded, factor, rows, (self.public.lower, self.public.upper))
         rows -= (self.scaling.centre * factor)[:, None]
@@ -62,6 +56,7 @@ class WeightedDesign(PrivateDesign):
         row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)
+        return augmented
 
 
 def joint_design(

@@ -10,7 +10,7 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, of_variables
 from dpmodels.design.columns import as_often, converted, read_rows
 from dpmodels.design.parts import (
     FACES,
@@ -36,7 +36,7 @@ from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_dec
 from dpmodels.frames.columns import require, require_levels
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows, Sums
-from dpmodels.frames.engine import Engine, GroupedSource
+from dpmodels.frames.engine import Engine, GroupedSource, groups_rows
 from dpmodels.frames.open import warn_if_synthetic
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds, before_charge
@@ -91,11 +91,12 @@ def requested_of(
     sampled: SampledPlaces | None = None,
 ) -> Terms:
     """Return the same terms with a subset, persons and places by weight."""
-    subset_variables = {} if subset is None else dict(subset.codebook)
-    sampling_variables = {} if sampled is None else dict(sampled.sampling.codebook)
+    variables = dict(terms.codebook)
+    variables |= {} if subset is None else subset.codebook
+    variables |= {} if sampled is None else sampled.sampling.codebook
     return replace(
         terms,
-        codebook=Codebook({**terms.codebook, **subset_variables, **sampling_variables}),
+        codebook=of_variables(variables),
         sampled=sampled,
         subset=subset,
         neighbours=neighbours,
@@ -307,10 +308,11 @@ class Rows(Unshown):
 
         It follows from public facts. Persons and coins need the rows themselves.
         """
-        terms = self.terms
-        if terms.neighbours.person is not None or terms.sampled is not None or self._side:
+        terms, source = self.terms, self.source
+        is_alone = terms.neighbours.person is None and terms.sampled is None and not self._side
+        if not is_alone or not groups_rows(source):
             return None
-        return grouping(self.source, self.terms.codebook, self.terms.undeclared)
+        return grouping(source, terms.codebook, terms.undeclared)
 
     @property
     def database(self) -> Engine | None:

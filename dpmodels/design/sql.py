@@ -30,9 +30,9 @@ from dpmodels.dates import Date
 from dpmodels.design.columns import readable_labels
 from dpmodels.formula import Block, Design
 from dpmodels.formula.values import Binned, BoundSide, Category, Clipped, Column, Evaluate, Real
-from dpmodels.frames import RowSource, to_days, to_float
+from dpmodels.frames import to_days, to_float
 from dpmodels.frames.convert import LevelCodes
-from dpmodels.frames.engine import Engine, GroupedSource, double_quoted, groups_rows, kind_of_type
+from dpmodels.frames.engine import Engine, GroupedSource, double_quoted, kind_of_type
 from dpmodels.frames.protocol import Holds, Kind, decoded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.typing import Floats, Integers
@@ -363,7 +363,7 @@ MANY_GROUPS: Final = 2**15
 
 
 def grouping(
-    source: RowSource, codebook: Codebook, undeclared: tuple[str, ...]
+    source: GroupedSource, codebook: Codebook, undeclared: tuple[str, ...]
 ) -> GroupedSource | None:
     """Return the source if it groups rows by these columns, None if they are read one by one.
 
@@ -371,7 +371,7 @@ def grouping(
     type that the source groups exactly, and the declared values have at most 2**20 combinations.
     Undeclared levels are always grouped.
     """
-    if not groups_rows(source) or not all(map(source.repeats, (*codebook, *undeclared))):
+    if not all(map(source.repeats, (*codebook, *undeclared))):
         return None
     n_values = (
         _number_of_values(entry, source.kind(name).holds is Holds.WHOLE)

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Final
 
 from dpmodels.errors import FormulaError, shorten
@@ -152,6 +152,7 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFKC", name)
 
 
+@lru_cache(maxsize=4096)
 def variables_in(code: str) -> tuple[str, ...]:
     """Return the names a factor reads: variables, quoted or bare, not functions."""
     return tuple(dict.fromkeys(names_in(syntax(code))))

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, of_variables
 from dpmodels.errors import FormulaError, FrameError, UnknownVariable, shorten
 from dpmodels.formula.coding import (
     Block,
@@ -169,7 +169,7 @@ class TwoSided:
         sides = [self.terms, *([] if self.known is None else [self.known]), self.response]
         variables = {name: declared for side in sides for name, declared in side.codebook.items()}
         blocks = tuple(block for side in sides for block in side.blocks)
-        return of_blocks(self.terms.formula, Codebook(variables), blocks)
+        return of_blocks(self.terms.formula, of_variables(variables), blocks)
 
 
 def two_sided(
@@ -354,7 +354,7 @@ class TwoSets:
     @property
     def joint(self) -> Design:
         """The columns of the left side, then those of the right, as one design."""
-        book = Codebook({**self.left.codebook, **self.right.codebook})
+        book = of_variables({**self.left.codebook, **self.right.codebook})
         return of_blocks(self.formula, book, self.left.blocks + self.right.blocks)
 
 

@@ -329,10 +329,8 @@ def _is_file(item: object) -> bool:
 def named_files(data: object) -> tuple[Path, ...]:
     """Return the files that data stand for; empty where they are not paths, or do not exist."""
     try:
-        if is_list_of_files(data):
-            return files_of_all(data)
         if not isinstance(data, str | PathLike):
-            return ()
+            return files_of_all(data) if is_list_of_files(data) else ()
         path = Path(data)
         return (path,) if path.is_file() else files_of(path)
     except (FrameError, OSError, ValueError):

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import of_variables
 from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, FrameError, quoted, shorten
 from dpmodels.formula.sides import Sides
@@ -124,7 +124,7 @@ def _n_rows(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
 def descriptive_call(formula_sides: Sides | Margins, tallies: tuple[Tally, ...]) -> DescribedCall:
     """Return the public facts of a description."""
     tables = tuple(map(table_call, tallies))
-    return DescribedCall(formula_sides.text, Codebook(formula_sides.codebook), tables)
+    return DescribedCall(formula_sides.text, formula_sides.codebook, tables)
 
 
 def table_call(tally: Tally) -> TableCall:
@@ -174,7 +174,7 @@ def sampled_spec(
     sampling = sampling_of(request.codebook)
     assert sampling is not None
     tables = tuple(replace(tally, sampling=sampling) for tally in tallies)
-    book = Codebook({**sampling.codebook, **formula_sides.codebook})
+    book = of_variables({**sampling.codebook, **formula_sides.codebook})
     _check_strata(request, sampling, tables)
     relation, psu = request.adjacency, sampling.design.psu
     numerator, moved = _cap_price(tables, total=total)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Unpack
 
 from dpmodels.arguments import integer
-from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.cut_columns import (
@@ -143,7 +142,7 @@ def margins_call(layout: Margins) -> DescribedCall:
         )
         for term in layout.terms
     )
-    return DescribedCall(layout.text, Codebook(layout.codebook), tuple(tables))
+    return DescribedCall(layout.text, layout.codebook, tuple(tables))
 
 
 MANY = (
@@ -294,7 +293,7 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
         tables = tuple(TableCall((c.category.code,), (c.levels,)) for c in columns)
         return VerbSpec(
             request,
-            DescribedCall(layout.text, Codebook(layout.codebook), tables),
+            DescribedCall(layout.text, layout.codebook, tables),
             partial(SynthResult, columns=columns),
             unbound_margins(fine),
             facts,

@@ -20,7 +20,6 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dpmodels import errors
-from dpmodels.codebook import fingerprint
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.parts import SampledPlaces
 from dpmodels.frames.progress import as_one_of_many
@@ -226,8 +225,8 @@ def _identifies(spec: VerbSpec[object], choice: Planned, n_rows: int, share: flo
 
     It is remembered, as calls are repeated: a request decides its mechanism's plan.
     """
-    request = spec.request
-    facts = (repr(request), fingerprint(request.codebook), repr(choice.strategy), n_rows, share)
+    codebook, others = spec.request.codebook, {**vars(spec.request), "codebook": None}
+    facts = (codebook, repr(others), repr(choice.strategy), n_rows, share)
     suffices = _remembered.get(facts)
     if suffices is None:
         if len(_remembered) >= REMEMBERED:

@@ -244,7 +244,7 @@ def columns_call(equation: TwoSided) -> DescribedCall:
         lower=float(response.lower[0]),
         upper=float(response.upper[0]),
     )
-    return DescribedCall(response.formula, Codebook(equation.joint.codebook), (table,))
+    return DescribedCall(response.formula, equation.joint.codebook, (table,))
 
 
 def selection_facts(request: Request, score: Score, kind: str) -> SelectionFacts:
@@ -408,7 +408,7 @@ def fdr_spec(request: Request) -> VerbSpec[FDRResult]:
 
     call = ScreenCall(
         formula=" ".join(request.formula.split()),
-        codebook=Codebook(design.public.codebook),
+        codebook=design.public.codebook,
         names=equation.terms.names,
         response=equation.response.names[0],
         most=max_columns,

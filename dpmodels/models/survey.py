@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpmodels.arguments import checked_keywords, option
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, of_variables
 from dpmodels.design import row_coder
 from dpmodels.devices.randomized_response import Bit, UnaryDevice
 from dpmodels.errors import FormulaError, entry_point, shorten
@@ -211,7 +211,7 @@ def _modelled(
     excluded = [name for name in (weights, name) if name is not None]
     equation = two_sided(formula, book, excluded=excluded)
     channel = _channel(equation, devices)
-    used = Codebook({**equation.terms.codebook, **equation.response.codebook})
+    used = of_variables({**equation.terms.codebook, **equation.response.codebook})
     levels(equation, "dp_survey")
     who = survey_answers.respondents(answers, used, book, weights, strata)
     if who.shares is not None:
@@ -246,7 +246,7 @@ def survey_spec(request: Request) -> Spec[object]:
     variables = (request.options.get("weights"), request.options.get("strata"))
     excluded = [str(name) for name in variables if name is not None]
     equation = two_sided(request.formula, book, excluded=excluded)
-    used = Codebook({**equation.terms.codebook, **equation.response.codebook})
+    used = of_variables({**equation.terms.codebook, **equation.response.codebook})
 
     def fitted(call: CoefficientsCall, release: AnswersFitRelease) -> SurveyFitResult:
         coder = row_coder(equation.terms) if equation.terms.names else None

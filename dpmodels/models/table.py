@@ -263,7 +263,7 @@ def states_spec(request: Request) -> VerbSpec[StatesResult]:
         request,
         descriptive_call(formula_sides, (tally,)),
         partial(StatesResult, time=time),
-        unbound_cells(formula_sides.text, Codebook(book), (placed,)),
+        unbound_cells(formula_sides.text, book, (placed,)),
         facts,
         lambda mechanism, _: choose_strategy(
             mechanism, CHAINS, lambda: ("quilt", "it is the mechanism of Pufferfish guarantees.")

@@ -144,14 +144,15 @@ def planned(
     if getattr(strategy, "passes", "many" if spec.passes else "one") == "many":
         for source in private:
             source.require_passes()
+    sites = holders.others or holders.names
+    plan_of: Callable[[privacy.Guarantee], Calibrated] = partial(strategy.plan, spec.facts)
+    if holders.protocol is not None and holders.in_rounds(strategy):  # All sites add the noise
+        plan_of = holders.protocol.planning(plan_of, len(sites))
     plan: Calibrated = planned_for_group(
-        holders.planning(strategy, partial(strategy.plan, spec.facts)),
-        lambda plan: plan.events,
-        request.guarantee,
-        spec.slots.places,
+        plan_of, lambda plan: plan.events, request.guarantee, spec.slots.places
     )
     if holders.protocol is not None:
-        holders.protocol.check(Joint(strategy, plan, holders.others or holders.names))
+        holders.protocol.check(Joint(strategy, plan, sites))
     return Planned(strategy, plan, protocol_reason or reason)
 
 

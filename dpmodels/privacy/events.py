@@ -30,11 +30,8 @@ class _Counted:
     count: int
 
     def __post_init__(self) -> None:
-        self._check(
-            self._measure, WRITE_MULTIPLIER if self._measure == "multiplier" else _WRITE_EPS
-        )
-
-    def _check(self, name: str, write: str) -> None:
+        name = self._measure
+        write = WRITE_MULTIPLIER if name == "multiplier" else _WRITE_EPS
         value = positive_number(name, getattr(self, name), write)
         try:
             count = integer("count", self.count, 1, _MOST, "; write count=1")
@@ -166,8 +163,9 @@ class ApproxEvent(_Counted):
 
     def __post_init__(self) -> None:
         _Counted.__post_init__(self)
-        self._check("delta", "give the probability that one release fails")
-        unit_number("delta", self.delta, "give the probability that one release fails")
+        write = "give the probability that one release fails"
+        delta = positive_number("delta", self.delta, write)
+        object.__setattr__(self, "delta", unit_number("delta", delta, write))
 
 
 @dataclass(frozen=True, slots=True)

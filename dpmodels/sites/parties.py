@@ -14,7 +14,7 @@ from dpmodels.frames.sql_table import as_table, is_database
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import source
 from dpmodels.options import current_settings as options_chosen
-from dpmodels.privacy import WRITE_DELTA, Event, Guarantee, PureDP
+from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
 from dpmodels.sites.protocol import POOLED, Joint, SiteProtocol
@@ -146,14 +146,6 @@ class Parties:
         from dpmodels.sites.packing import GAUSSIAN
 
         return self.in_rounds(strategy) or isinstance(strategy, GAUSSIAN)
-
-    def planning(
-        self, strategy: AnyStrategy, plan_of: Callable[[Guarantee], PlanOfStrategy]
-    ) -> Callable[[Guarantee], PlanOfStrategy]:
-        """Return a function that plans a strategy, for the noise of all sites if they add it."""
-        if self.protocol is None or not self.in_rounds(strategy):
-            return plan_of
-        return self.protocol.planning(plan_of, len(self.others or self.names))
 
     def release(
         self, strategy: AnyStrategy, statistics: tuple[Statistic, ...], plan: PlanOfStrategy

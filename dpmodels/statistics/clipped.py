@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -138,8 +139,8 @@ def clipped_moments(
         for band, product in bands.items():
             exact: Numbers = product.astype(kind, copy=False)
             sums[band] = sums[band] + exact if band in sums else exact
-    facts = {**design.facts, "lattice": repr(lattice), "halvings": str(halvings)}
-    basis = fingerprint(facts, count_public=count_public)
+    words = {"lattice": repr(lattice), "halvings": str(halvings)}
+    basis = partial(fingerprint, design, words, count_public=count_public)
     return Statistic("clipped moments", _levels(sums, halvings, size, kind), n_rows, basis)
 
 

@@ -55,8 +55,8 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     result is the same for any chunking or order. For means of persons the rows of each person are
     added up first, and the person adds the units of all its places (:class:`PersonSums`).
     """
-    facts = {**private.facts, "units of a row": str(units_per_row)}
-    basis = fingerprint(facts, count_public=count_public)
+    words = {"units of a row": str(units_per_row)}
+    basis = partial(fingerprint, private, words, count_public=count_public)
     bounds = _only_bounds(private.tallies)
     if bounds and (sides := private.by_bounds(bounds)) is not None:
         exact = sides.ravel().astype(object) * units_per_row
@@ -259,7 +259,8 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
         for counter, block_counter in zip(total, block, strict=True):
             counter.update(block_counter)
         n_rows += count
-    return Statistic("levels", total, n_rows, fingerprint(private.facts, count_public=count_public))
+    basis = partial(fingerprint, private, count_public=count_public)
+    return Statistic("levels", total, n_rows, basis)
 
 
 def _columns(counters: list[Counter[str]]) -> Numbers:
@@ -286,7 +287,7 @@ def margin_counts(private: PrivateMargins, *, count_public: bool) -> Statistic:
 
     total: Integers = np.zeros(sum(cells(term, sizes) for term in terms), dtype=np.int64)
     parts = private.blocks(counted, count_public=count_public)
-    basis = fingerprint(private.facts, count_public=count_public)
+    basis = partial(fingerprint, private, count_public=count_public)
     return total_of("margins", parts, total, basis)
 
 
@@ -325,7 +326,7 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
         by_state += np.bincount(cell[first[new]] % states, minlength=states)
     times = n_places // private.rows.terms.neighbours.places * steps
     exact = np.append(by_state, times - by_state.sum()).astype(object)
-    basis = fingerprint(private.facts, count_public=count_public)
+    basis = partial(fingerprint, private, count_public=count_public)
     return Statistic("state counts", exact, times, basis)
 
 
@@ -490,8 +491,8 @@ class CellPasses(OverDesigns[PrivateCells]):
     def __init__(
         self, private: tuple[PrivateCells, ...], units_per_row: int, *, count_public: bool
     ) -> None:
-        facts = {**private[0].facts, "units of a row": str(units_per_row)}
-        super().__init__("passes over counted rows", private, facts, count_public=count_public)
+        words = {"units of a row": str(units_per_row)}
+        super().__init__("passes over counted rows", private, words, count_public=count_public)
         self._units_per_row = units_per_row
 
     @property
@@ -556,6 +557,6 @@ def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) ->
         return np.bincount(at, minlength=cells)
 
     parts = private.blocks(counted, count_public=count_public)
-    facts = {**private.facts, "ends of cells": digest_of(edges)}
-    basis = fingerprint(facts, count_public=count_public)
+    words = {"ends of cells": digest_of(edges)}
+    basis = partial(fingerprint, private, words, count_public=count_public)
     return total_of("rows by place", parts, np.zeros(cells, dtype=np.int64), basis)

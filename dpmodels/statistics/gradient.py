@@ -91,13 +91,13 @@ class Gradients(OverDesigns[PrivateDesign]):
         *,
         count_public: bool,
     ) -> None:
-        facts = {**designs[0].facts, "predictors": repr(predictors), "loss": repr(loss)}
+        words = {"predictors": repr(predictors), "loss": repr(loss)}
         if predictors.known is not None:
-            facts["offset"] = repr(predictors.known)
+            words["offset"] = repr(predictors.known)
         if predictors.axes:
-            facts["axes"] = repr(predictors.axes)
-        facts["lattice"] = repr(lattice)
-        super().__init__("gradients of a loss", designs, facts, count_public=count_public)
+            words["axes"] = repr(predictors.axes)
+        words["lattice"] = repr(lattice)
+        super().__init__("gradients of a loss", designs, words, count_public=count_public)
         self._predictors, self._loss, self.lattice = predictors, loss, lattice
 
     def cross(self) -> tuple[Objects, int]:

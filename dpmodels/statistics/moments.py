@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -41,7 +41,8 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
         total, n_rows, rows = in_database
     products = rows.blocks(_products, lattice, count_public=count_public)
     total, n_added = _added(total, products)
-    basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
+    words = {"lattice": repr(lattice)}
+    basis = partial(fingerprint, design, words, count_public=count_public)
     return Statistic(_NAME, total, n_rows + n_added, basis)
 
 

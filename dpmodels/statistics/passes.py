@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add
 from typing import Final, NamedTuple
@@ -48,8 +49,8 @@ class Passes(OverDesigns[PrivateDesign]):
     def __init__(
         self, designs: tuple[PrivateDesign, ...], lattice: Lattice, *, count_public: bool
     ) -> None:
-        facts = {**(designs[0].facts if designs else {}), "lattice": repr(lattice)}
-        super().__init__("passes over the rows", designs, facts, count_public=count_public)
+        words = {"lattice": repr(lattice)}
+        super().__init__("passes over the rows", designs, words, count_public=count_public)
         self.lattice = lattice
 
     @property
@@ -81,7 +82,7 @@ class Passes(OverDesigns[PrivateDesign]):
 
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""
-        return self.recipe(tuple(design.rescaled(scaling) for design in self.designs))
+        return self.recipe(tuple(replace(design, scaling=scaling) for design in self.designs))
 
     def on(self, lattice: Lattice) -> Passes:
         """Return passes over the same rows on another lattice."""
@@ -103,11 +104,6 @@ class Passes(OverDesigns[PrivateDesign]):
         design = design.of(design.rows.thinned(math.ceil(FACES * fewest / n_rows), entropy))
         design.require_passes()
         return self.recipe((design,))
-
-    @property
-    def reads_some(self) -> bool:
-        """Whether coins choose the rows that are read."""
-        return any(design.rows.thinning is not None for design in self.designs)
 
     def once(self) -> Passes:
         """Return passes over the same rows, which do not stay in memory, without persons."""
@@ -163,8 +159,8 @@ def turned_moments(
         if n_rows * 4**lattice.bits >= FITS_INT64:
             total = total.astype(object)
         total = total + exact
-    facts = {**design.facts, "lattice": repr(lattice)}
-    basis = fingerprint(facts, count_public=count_public)
+    words = {"lattice": repr(lattice)}
+    basis = fingerprint(design, words, count_public=count_public)
     basis = basis.also({"transform": digest_of(transform)})
     return Statistic("moments of transformed rows", total.astype(object), n_rows, basis)
 
@@ -521,8 +517,8 @@ def person_score_squares(
     total, n_rows = person_squares(
         design, lattice, scores_of, finer, places, count_public=count_public
     )
-    facts = {**design.facts, "lattice": repr(lattice), **_words(score, finer)}
-    basis = fingerprint(facts, count_public=count_public)
+    words = {"lattice": repr(lattice), **_words(score, finer)}
+    basis = partial(fingerprint, design, words, count_public=count_public)
     return Statistic("squares of persons' scores", total, n_rows, basis)
 
 

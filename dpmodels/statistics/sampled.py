@@ -73,7 +73,7 @@ class SampledPasses(_InOnePlace):
     __slots__ = ("_count_public", "_kept", "_private", "_read")
 
     def __init__(self, private: PrivateCells, *, count_public: bool) -> None:
-        basis = fingerprint(private.facts, count_public=count_public)
+        basis = fingerprint(private, count_public=count_public)
         super().__init__("passes over sampled rows", np.zeros(0, dtype=object), 0, basis)
         self._private, self._count_public = private, count_public
         self._kept: Block | None = None
@@ -415,7 +415,7 @@ class UnitWeights(_InOnePlace):
     __slots__ = ("_design", "_upper")
 
     def __init__(self, design: PrivateDesign, upper: float, *, count_public: bool) -> None:
-        basis = fingerprint(design.facts, count_public=count_public)
+        basis = fingerprint(design, count_public=count_public)
         super().__init__("units by weight", np.zeros(0, dtype=object), 0, basis)
         self._design = design
         self._upper = upper

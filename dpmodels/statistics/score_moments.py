@@ -253,7 +253,7 @@ class UnitScores(Statistic):
         *,
         count_public: bool,
     ) -> None:
-        basis = fingerprint(design.facts, count_public=count_public)
+        basis = fingerprint(design, count_public=count_public)
         basis = basis.also({"score": score.digest})
         size, words = len(score.regressors), 1 + (lattice.bits > MAX_BITS)
         vectors = (

@@ -14,6 +14,7 @@ from functools import partial, reduce, update_wrapper
 from hashlib import sha256
 from itertools import zip_longest
 from operator import add
+from types import MappingProxyType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -73,10 +74,13 @@ class Fingerprint:
             )
 
 
-def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
-    """Return the fingerprint of facts, in their order, and of the adjacency."""
+def fingerprint(
+    private: Private, words: Mapping[str, str] = MappingProxyType({}), *, count_public: bool
+) -> Fingerprint:
+    """Return the facts of rows, then those of `words`, in their order, and the adjacency."""
     relation = Adjacency("replace" if count_public else "add-remove")
-    return Fingerprint((*facts.items(), ("adjacency", relation.describe())))
+    facts = {**private.facts, **words, "adjacency": relation.describe()}
+    return Fingerprint(tuple(facts.items()))
 
 
 def digest_of(numbers: Scalars) -> str:
@@ -101,15 +105,20 @@ class Statistic:
     """Exact integers computed from rows; only a mechanism may read them.
 
     `exact` are Python integers, so that no sum can overflow; `n_rows` were read, complete or not.
+    `basis` is its fingerprint, or a function that makes it.
     """
 
-    __slots__ = ("_exact", "_rows", "fingerprint", "name")
+    __slots__ = ("_basis", "_exact", "_rows", "name")
 
     def __init__(
-        self, name: str, exact: Numbers, n_rows: int, fingerprint: Fingerprint = UNSTATED
+        self,
+        name: str,
+        exact: Numbers,
+        n_rows: int,
+        basis: Fingerprint | Callable[[], Fingerprint] = UNSTATED,
     ) -> None:
         self.name = name
-        self.fingerprint = fingerprint
+        self._basis = basis
         self._exact = exact
         self._rows = n_rows
 
@@ -123,7 +132,14 @@ class Statistic:
         """Add the same statistic of disjoint rows; else an ArgumentError names the difference."""
         self._require(other)
         (exact, n_rows), (more, n_more) = self.cross(), other.cross()
-        return Statistic(self.name, exact + more, n_rows + n_more, self.fingerprint)
+        return Statistic(self.name, exact + more, n_rows + n_more, self._basis)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What a statistic must share to be added to this one."""
+        if not isinstance(self._basis, Fingerprint):
+            self._basis = self._basis()
+        return self._basis
 
     def cross(self) -> tuple[Numbers, int]:
         """Hand the exact integers and the row count to the mechanism that releases them."""
@@ -165,12 +181,16 @@ def summed(
     empty = np.zeros((lattice.columns + 1, 0))
     total: Numbers = counted(empty, *[empty[0]] * with_norms).astype(object)
     parts = design.blocks(counted, lattice, count_public=count_public, with_norms=with_norms)
-    facts = {**design.facts, "lattice": repr(lattice), **words}
-    return total_of(name, parts, total, fingerprint(facts, count_public=count_public))
+    words = {"lattice": repr(lattice), **words}
+    basis = partial(fingerprint, design, words, count_public=count_public)
+    return total_of(name, parts, total, basis)
 
 
 def total_of(
-    name: str, parts: Iterable[tuple[Numbers, int]], total: Numbers, basis: Fingerprint
+    name: str,
+    parts: Iterable[tuple[Numbers, int]],
+    total: Numbers,
+    basis: Fingerprint | Callable[[], Fingerprint],
 ) -> Statistic:
     """Add parts of the rows, each with its number of rows, to `total`, in place."""
     n_rows = 0
@@ -292,9 +312,9 @@ class OverDesigns(Statistic, Generic[Rows]):
     __slots__ = ("count_public", "designs")
 
     def __init__(
-        self, name: str, designs: tuple[Rows, ...], facts: Mapping[str, str], *, count_public: bool
+        self, name: str, designs: tuple[Rows, ...], words: Mapping[str, str], *, count_public: bool
     ) -> None:
-        basis = fingerprint(facts, count_public=count_public)
+        basis = partial(fingerprint, designs[0], words, count_public=count_public)
         super().__init__(name, np.zeros(0, dtype=object), 0, basis)
         self.designs: tuple[Rows, ...] = designs
         self.count_public = count_public

@@ -19,7 +19,6 @@ from dpmodels.design.columns import as_often
 from dpmodels.design.sql import grouping
 from dpmodels.digest import release_digest
 from dpmodels.formula.tally import margins
-from dpmodels.frames import open_rows
 from dpmodels.noise import source
 from dpmodels.statistics.counts import margin_counts
 
@@ -91,7 +90,8 @@ def test_grouping_follows_from_declarations(declared, is_grouped):
     book = dp.codebook(declared)
     for rows in ({name: [] for name in declared}, {name: range(99) for name in declared}):
         assert (grouping(GroupedTable(rows), book, ()) is not None) is is_grouped
-    assert grouping(open_rows({name: [] for name in declared}), book, ()) is None
+    cells = unbound_cells("~ x", book, ()).bind({name: [] for name in declared})
+    assert cells.rows.grouped is None
 
 
 def test_rows_that_coins_split_and_persons_are_read_one_by_one(monkeypatch):

@@ -103,6 +103,23 @@ def test_the_same_adds_to_itself(first, second, says):
     assert (first + first + first).fingerprint.digest == first.fingerprint.digest
 
 
+def test_facts_are_stated_once_and_only_where_statistics_are_added():
+    stated = []
+
+    def basis():
+        stated.append(1)
+        return Fingerprint((("formula", "~ a"),))
+
+    exact = np.array([1], dtype=object)
+    first, second = (Statistic("sum", exact, 3, basis) for _ in range(2))
+    assert first.cross()[1] == 3
+    assert not stated
+    both = first + second
+    assert both.cross()[1] == 6
+    assert both.fingerprint == first.fingerprint == second.fingerprint
+    assert len(stated) == 2
+
+
 def test_labels_make_no_difference():
     assert (summed() + summed(book=OTHER["labelled"])).cross()[1] == 4
 

@@ -37,7 +37,7 @@ def test_rows_are_counted_by_each_column():
 
 def test_a_square_at_the_end_of_a_cell_is_in_it():
     design = bound(np.array([[1.0, 0.0]]))
-    clipped = design.rescaled(replace(design.scaling, row_norm=1.0, centre=np.zeros(2)))
+    clipped = replace(design, scaling=replace(design.scaling, row_norm=1.0, centre=np.zeros(2)))
     lattice = Lattice(10, 2)
     integer = round(lattice.steps)
     halvings = 20

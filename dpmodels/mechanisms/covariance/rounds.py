@@ -273,16 +273,14 @@ class Gain(NamedTuple):
 
 def increments_gain(lengths: Lengths, plan: Plan) -> Gain:
     """Compare both at the radius that is best for each, by the released lengths."""
-    noise, levels = matrix_noise(plan), shells(plan.facts.columns)
+    levels = shells(plan.facts.columns)
     squares = [lengths.squares(2.0**-level) for level in levels]
     parts = [*(outer - inner for outer, inner in pairwise(squares)), squares[-1]]
     rings = zip(clipping_shells.INCREMENTS, (*levels[1:], levels[-1]), parts, strict=True)
-    errors = [
-        noise.error(
-            lengths.radii**2 * plan.scales[name] / 4.0**level / plan.steps.diagonal, part, TYPICAL
-        )
-        for name, level, part in rings
-    ]
+    errors = []
+    for name, level, part in rings:
+        times = lengths.radii**2 * plan.scales[name] / 4.0**level / plan.steps.diagonal
+        errors.append(denoised_error(plan, times, part, TYPICAL))
     moments_errors = moments_error(lengths, plan, TYPICAL)
     increments_errors = np.linalg.norm([*errors, squares[0][-1] - squares[0]], axis=0)
     place = int(np.argmin(increments_errors))
@@ -387,7 +385,8 @@ def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN)
     passes, smallest = statistic, -1
     if turns > 1:
         passes = statistic.thinned(_fewest(plan, law), entropy, LARGE_TABLE)
-    is_read_once = passes.reads_some and clipping_shells.FOURTH not in plan.scales
+    is_thinned = any(design.rows.thinning is not None for design in passes.designs)
+    is_read_once = is_thinned and clipping_shells.FOURTH not in plan.scales
     if is_read_once:
         statistic = statistic.once()
     for turn in range(1, turns + 1):
@@ -425,28 +424,19 @@ def _fewest(plan: Plan, law: Law) -> float:
     return max(FEWEST_ROWS, size * sums / CENTRE_ERROR, law.sd * lengths / COUNT_ERROR)
 
 
-class MatrixNoise(NamedTuple):
-    """How large planned noise in the second moment is, in units of the ball."""
+def denoised_error(
+    plan: Plan, times: Floats, trace: Floats, part: float, law: Law = GAUSSIAN
+) -> Floats:
+    """Return the approximate error of a denoised matrix with so many times a plan's noise.
 
-    frobenius: float  # Root of the expected squared Frobenius norm
-    edge: float  # Of the eigenvalues, about
-
-    def error(self, times: Floats, trace: Floats, part: float) -> Floats:
-        """Return the approximate error of a denoised matrix with so many times the noise.
-
-        Eigenvalues below the noise's edge are lost, those above keep noise of its order: a `part`
-        of ``√(edge · trace)``, and no more than the noise.
-        """
-        lost = part * np.sqrt(times * self.edge * np.maximum(trace, 0.0))
-        return np.asarray(np.minimum(times * self.frobenius, lost))
-
-
-def matrix_noise(plan: Plan, law: Law = GAUSSIAN) -> MatrixNoise:
-    """Return the size of the noise of a plan's steps."""
+    Eigenvalues below the noise's edge are lost, those above keep noise of its order: a `part`
+    of ``√(edge · trace)``, and no more than the noise.
+    """
     columns, steps = plan.facts.columns, plan.steps
-    frobenius = math.hypot(steps.diagonal, math.sqrt(columns - 1) * steps.off)
     unit = law.sd * math.sqrt(columns) / plan.lattice.steps**2
-    return MatrixNoise(unit * frobenius, 2 * unit * steps.off)
+    frobenius = unit * math.hypot(steps.diagonal, math.sqrt(columns - 1) * steps.off)
+    lost = part * np.sqrt(times * (2 * unit * steps.off) * np.maximum(trace, 0.0))
+    return np.asarray(np.minimum(times * frobenius, lost))
 
 
 def moments_error(lengths: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -> Floats:
@@ -458,7 +448,7 @@ def moments_error(lengths: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN
     if not squares.any():
         return -lengths.radii
     cut = (squares[-1] - squares) * (SCATTERED if plan.facts.centred else 1.0)
-    error = matrix_noise(plan, law).error(lengths.radii**2, squares, part)
+    error = denoised_error(plan, lengths.radii**2, squares, part, law)
     return np.asarray(np.hypot(error, cut))
 
 
