@@ -185,7 +185,11 @@ def _notes(fit: LMResult) -> list[str]:
             "score z: z and P>|z| are of the score test that the intervals invert, not coef/std "
             f"err, for {_listed(differing)}."
         )
-    weights = ", downweighted where terms are extreme" * fit.linear.is_reweighted
+    weights, ball = "", fit.release.ball
+    if fit.linear.is_reweighted and ball is not None:
+        cut, cut_sd = 100 * (1 - ball.kept), 100 * ball.kept_sd
+        share = f" ({cut:.1f} ± {cut_sd:.1f} % of them)" * math.isfinite(cut)
+        weights = f", downweighted where terms are extreme, large residuals truncated{share}"
     notes += [
         "std err, conf. interval: sampling and privacy noise. Noise interval: for the non-private "
         f"fit of these rows{weights}.",
