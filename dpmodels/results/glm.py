@@ -455,7 +455,7 @@ class CoefficientsFit:
             is_reference, sign = abs(odds[1]) > abs(odds[0]), int(direction[at])
             rate = -math.tanh(odds[1] / 2) if is_reference else math.tanh(odds[0] / 2)
             return _lengthened(sign * start, sign * rate, ends)
-        (low, high), units, more = ends, np.eye(len(direction)), np.zeros(2)
+        (low, high), units, extension = ends, np.eye(len(direction)), np.zeros(2)
         for factor in {self.names[at].partition("[T.")[0] for at in self._level_odds}:
             places = [at for at in self._level_odds if self.names[at].startswith(f"{factor}[T.")]
             rows = [*units[places], self._reference_row(factor)]
@@ -466,11 +466,11 @@ class CoefficientsFit:
             for row, weight, odd, start in zip(rows, weights, odds, starts, strict=True):
                 rate = math.tanh(odd / 2)
                 if abs(weight) > TINY and abs(rate) >= RARE:
-                    near = self._end(row @ self.matrix, level, full=full)
-                    away = np.abs(np.subtract(_lengthened(start, rate, near), near))
-                    added += abs(weight) * (away if weight > 0 else away[::-1])
-            more = np.maximum(more, added)
-        return low - float(more[0]), high + float(more[1])
+                    symmetric = self._end(row @ self.matrix, level, full=full)
+                    excess = np.abs(np.subtract(_lengthened(start, rate, symmetric), symmetric))
+                    added += abs(weight) * (excess if weight > 0 else excess[::-1])
+            extension = np.maximum(extension, added)
+        return low - float(extension[0]), high + float(extension[1])
 
     def _end(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:
         key = direction.tobytes(), level, full

@@ -386,8 +386,6 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     table.upper = 99.0
     (note,) = groups._range_notes(fit, facts)
     assert note.endswith("; up to 9 persons far beyond may be missed.")
-    table.clustered = True
-    assert "; up to 13 persons far" in groups._range_notes(fit, facts)[0]
     clipping.points = (0.0, 0.1, 1.0)
     (note,) = groups._range_notes(fit, facts)
     assert note == "x: 1 to 5, as counts show rows far beyond a shorter range."
