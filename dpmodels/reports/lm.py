@@ -176,8 +176,7 @@ def _shares(fit: LMResult) -> list[str]:
 
 def _weights_of_rows(fit: LMResult) -> str:
     """Say how rows count in the fit that noise intervals are about; nothing if all alike."""
-    ball = fit.release.ball
-    if ball is None or not fit.linear.is_reweighted:
+    if not fit.linear.is_reweighted or (ball := fit.release.ball) is None:
         return ""
     cut, cut_sd = 100 * (1 - ball.kept), 100 * ball.kept_sd
     share = f" ({cut:.1f} ± {cut_sd:.1f} % of them)" * math.isfinite(cut)
