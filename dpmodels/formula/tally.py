@@ -192,7 +192,7 @@ class Tally:
         """Numbers of each cell: the Bernstein parts, and two where persons are in several."""
         if self.sampling is not None:
             return sampled_parts(self.degree, units=self.sampling.design.psu is not None)
-        return self.degree + 1 + 2 * self.clustered + len(self.beyond)
+        return self.degree + 1 + len(self.beyond) + self.clustered * (2 + len(self.beyond))
 
     @property
     def stratum_size(self) -> int:

@@ -14,7 +14,6 @@ from scipy.special import ndtr
 
 from dpmodels.noise.discrete import below
 from dpmodels.noise.sums import half_width, half_widths
-from dpmodels.postprocess.far_points import joined
 from dpmodels.postprocess.protocol import Spread
 from dpmodels.postprocess.small_samples import DETECTION_SDS as DETECTION_SDS
 from dpmodels.typing import Floats
@@ -27,7 +26,7 @@ class Noise(NamedTuple):
     public total, 0 without one; the noise of a part is a multiple of `step`, 0 for a fine lattice.
     With `paired` the three parts are those of one mean, and the first and the last share their
     noise. `added` gives for each part of the table the index of the part it was added to; it is
-    empty if no parts were added. With `points` noise is in the parts that were :func:`joined`.
+    empty if no parts were added. With `joined` the parts are those that it makes of released ones.
     """
 
     law: str
@@ -36,7 +35,7 @@ class Noise(NamedTuple):
     step: float = 0.0
     paired: bool = False
     added: tuple[int, ...] = ()
-    points: tuple[float, ...] = ()
+    joined: Floats | None = None
 
     def divided(self, rows: float) -> Noise:
         """Return the noise of parts in units of `rows` rows."""
@@ -49,9 +48,9 @@ class Noise(NamedTuple):
         weight 0. In the result, shape (..., variables), the last variable stands for the others.
         """
         part_weights = part_weights[..., list(self.added)] if self.added else part_weights
-        if self.points:
-            by_cell = part_weights.reshape(*part_weights.shape[:-1], -1, 3)
-            part_weights = by_cell @ joined(self.points).T
+        if self.joined is not None:
+            by_cell = part_weights.reshape(*part_weights.shape[:-1], -1, self.joined.shape[1])
+            part_weights = by_cell @ self.joined.T
             part_weights = part_weights.reshape(*part_weights.shape[:-2], -1)
         if self.paired:
             low, middle, high, *outer = np.moveaxis(part_weights, -1, 0)

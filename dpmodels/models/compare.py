@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -28,8 +29,7 @@ from dpmodels.models.moments import automatic, checked_rule
 from dpmodels.models.simulated_rows import Box, box_of, simulate_block
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
-from dpmodels.privacy import adjacency as neighbours
-from dpmodels.request import requested
+from dpmodels.request import related, requested
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results import MomentsCall, comparison
 from dpmodels.results.components import checked_ncomp
@@ -55,6 +55,8 @@ def compare_mechanisms(
     scale: str | None = "range",
     row_norm: float | str | None = None,
     adjacency: AdjacencyName | Adjacency = "replace",
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
     mechanisms: Sequence[str | type] | None = None,
     denoise: str | None = "auto",
     repeats: int = 3,
@@ -90,6 +92,9 @@ def compare_mechanisms(
     center, scale, row_norm, adjacency, denoise
         As for :func:`dp_pca`; `scale` and `row_norm` as for :func:`dp_glm` where
         there is a response, and then neither `center` nor `denoise`.
+    person, rows
+        As for :func:`dp_pca`, without a response: `n` counts rows, with ``rows="mean"`` persons. A
+        regression is compared for one row a person: write ``person=False``.
     mechanisms : sequence of str or type, optional
         Names to compare, or registered classes of moments; all of the package by
         default.
@@ -152,6 +157,7 @@ def compare_mechanisms(
     """
     guarantee = resolve_budget(eps, delta, budget)
     book = codebook_of_call(codebook, None, None, formula)
+    relation = related(book, adjacency, person, rows)
     if parsed_formula(formula, list(book)).response:
         _refuse_moments(ncomp=ncomp is None, center=center is True, denoise=denoise == "auto")
         assuming = partial(
@@ -162,7 +168,7 @@ def compare_mechanisms(
             repeats=integer("repeats", repeats, 1, 10_000),
         )
         spec = fit_spec(
-            *(formula, book, guarantee, adjacency, "gaussian" if family is None else family),
+            *(formula, book, guarantee, relation, "gaussian" if family is None else family),
             *(scale, row_norm),
         )
         available = COEFFICIENTS if spec.request.verb == "glm" else REGRESSION
@@ -181,7 +187,7 @@ def compare_mechanisms(
         components=checked_ncomp(ncomp, columns),
         rows=integer("n", n, 2, 2**40),
         guarantee=guarantee,
-        adjacency=neighbours(adjacency),
+        adjacency=relation,
         center=center,
         scale=scale,
         row_norm=scaled.row_norm,
@@ -340,7 +346,7 @@ def fit_spec(
     formula: str,
     codebook: Codebook,
     guarantee: Guarantee,
-    adjacency: AdjacencyName | Adjacency,
+    relation: Adjacency,
     family: str,
     scale: str | None,
     row_norm: float | str | None,
@@ -356,10 +362,10 @@ def fit_spec(
         )
     verb = "lm" if family == FAMILIES[0] else "glm"
     options = {**options, "row_norm": row_norm, "person": False}
-    assumptions = requested(verb, formula, codebook, None, 0.0, guarantee, adjacency, **options)
-    if assumptions.adjacency.person is not None:
+    if relation.person is not None:
         raise ArgumentError(
-            "adjacency= protects persons, and simulated rows have none: write "
-            'adjacency="replace", and n= for how many persons there are'
+            "adjacency=, person= or the codebook protects persons, and regressions are compared "
+            "for one row a person: write person=False, and n= for how many persons there are"
         )
+    assumptions = requested(verb, formula, codebook, None, 0.0, guarantee, relation, **options)
     return lm_spec(assumptions) if verb == "lm" else glm_by_sums(assumptions)[0]

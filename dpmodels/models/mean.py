@@ -151,7 +151,8 @@ def dp_var(
     As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which give
     the fourth moments that intervals for the population need. Where ``"rounds"``
     clipped the rows to a range, the variance is that of the clipped rows, and
-    intervals add a tail that goes on as it falls before the end of the range.
+    intervals add a tail that goes on as it falls before the end of the range. Rows far beyond it
+    are counted apart, as for means.
 
     Under a survey design the variance is weighted. With ``psu=`` the divisor is the sum of weights,
     since numbers of rows are not public.

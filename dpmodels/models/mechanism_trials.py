@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from dpmodels.formula.centring import ProductMap, product_map
 from dpmodels.formula.response import TwoSided
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.mechanisms import Facts, Plan, choose_strategy
+from dpmodels.mechanisms.choose import rows_of_one
 from dpmodels.mechanisms.choose_moments import Mechanism, Table
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.user_supplied import registered_info
@@ -31,6 +33,7 @@ from dpmodels.models.simulated_rows import (
 )
 from dpmodels.models.verb_spec import Planned, VerbSpec, planned
 from dpmodels.noise import simulation, source
+from dpmodels.privacy import planned_for_group
 from dpmodels.released import Release, SubspaceRelease
 from dpmodels.results import MomentsCall
 from dpmodels.results.comparison import ComparisonRequest, FitRequest
@@ -173,7 +176,13 @@ def planned_contender(name: str, table: Table, trial: Trial) -> Contender:
     strategy = choose_strategy(name, table, lambda: (name, ""), options).strategy
     max_columns = min(SLOW.get(name, MOST_COLUMNS), MOST_COLUMNS)
     try:
-        plan = strategy.plan(trial.facts, request.guarantee)
+        # With the mean of each person's rows a simulated row is a person.
+        plan = planned_for_group(
+            partial(strategy.plan, trial.facts),
+            lambda plan: plan.events,
+            request.guarantee,
+            rows_of_one(request.adjacency),
+        )
     except BudgetError as error:
         return Contender(name, strategy, None, fits=False, note=reason(error))
     if request.columns > max_columns:

@@ -19,6 +19,8 @@ MOST_GROUPS = 100
 # Error probabilities of the tests for rows at a declared bound, by cells where a range is searched
 # and by points afterwards, of that for rows at another point, and at the next. Choices.
 BY_CELLS, BY_POINTS, AT_POINT, AT_NEXT = 0.001, 0.004, 1e-4, 0.1
+# The probability with which more rows at a bound than are stated are missed.
+MISSED = 0.05
 
 
 def points_beyond(clip_range: HeldIn, lower: float, upper: float) -> tuple[float, ...]:
@@ -32,22 +34,40 @@ def points_beyond(clip_range: HeldIn, lower: float, upper: float) -> tuple[float
     return (*below[:-1], *above[-2::-1])
 
 
-def joined(points: tuple[float, ...]) -> Floats:
-    """Return the parts of a range of which points are parts, shape (3 + points, 3).
+def parts_joined(points: tuple[float, ...], degree: int, *, clustered: bool = False) -> Floats:
+    """Return the parts of a range of which released ones are parts, shape (released, parts).
+
+    Of persons in several groups five parts of the range and two numbers at each point.
+    """
+    if not clustered:
+        return joined(points, degree)
+    together, apart = joined(points, 2), joined(points, 1)
+    parts = np.zeros((len(together) + len(apart), 5))
+    parts[[0, 1, 2, *range(5, 2 + len(together))], :3] = together
+    parts[[3, 4, *range(2 + len(together), len(parts))], 3:] = apart
+    return parts
+
+
+def joined(points: tuple[float, ...], degree: int) -> Floats:
+    """Return the parts of a range of which points are parts, shape (parts + points, parts).
 
     The points are those of :class:`dpmodels.released.HeldIn`. Of a polynomial in the range its
     coefficients in the first two points' range are values of its polar form; at a point, its value.
     """
-    start, end = points[:2]
-    at = np.array([start, start, end, *points[2:]])
-    to = np.array([start, end, end, *points[2:]])
-    return np.stack([(1 - at) * (1 - to), at * (1 - to) + to * (1 - at), at * to], axis=1)
+    is_end = np.arange(degree + 1)[:, None] > np.arange(degree)[::-1]
+    places = np.where(is_end, points[1], points[0])
+    places = np.vstack([places, np.repeat(points[2:], degree).reshape(-1, degree)])
+    parts = np.ones((len(places), 1))
+    for place in places.T[:, :, None]:
+        zero = np.zeros_like(place)
+        parts = np.hstack([parts * (1 - place), zero]) + np.hstack([zero, parts * place])
+    return parts
 
 
 def detected(counts: Floats, is_below: Flags, noise: CellNoise) -> list[int]:
     """Return which points are up to the farthest with rows of all groups, on each side.
 
-    And one more that may have a part of them. `counts`, shape (groups, points).
+    And one more that may have a part of them. `counts` are one or more lines of all points.
     """
     totals, chosen = counts.sum(axis=0), list[int]()
     tests = (replace(noise, seldom=seldom) for seldom in (BY_POINTS, AT_POINT, AT_NEXT))
@@ -58,6 +78,12 @@ def detected(counts: Floats, is_below: Flags, noise: CellNoise) -> list[int]:
             has_next = start > 0 and totals[inward[start - 1]] > at_next
             chosen += inward[start - has_next :].tolist()
     return sorted(chosen)
+
+
+def most_missed(noise: CellNoise, counts: int) -> float:
+    """Return how many rows at a declared bound a sum of so many counts may hide."""
+    at_bound, missed = (replace(noise, seldom=seldom) for seldom in (BY_POINTS, MISSED))
+    return at_bound.reach(counts) + missed.reach(counts)
 
 
 def widened(clip_range: HeldIn, points: list[float]) -> HeldIn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final
 
@@ -11,6 +12,8 @@ from scipy.special import ndtri
 from dpmodels.errors import shorten
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import DETECTION_SDS
+from dpmodels.postprocess.far_points import MOST_GROUPS, most_missed, points_beyond
+from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.report import (
     Report,
     Row,
@@ -235,8 +238,23 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     return Rank.TARGET(
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "
         f"{100 * share:.2g}% of the rows were outside (at 95%); intervals add the tail cut off"
-        f"{heavy * (isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail)}."
+        f"{heavy * (isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail)}"
+        f"{_missed_note(fit)}."
     )
+
+
+def _missed_note(fit: GroupedResult) -> str:
+    """Say how many rows far beyond a released range are not noticed; nothing without such."""
+    release, declared = fit.release, fit.call.tables[0]
+    assert release.held is not None
+    points = points_beyond(release.held, declared.lower, declared.upper)
+    if release.info.name != "rounds" or not points or declared.cells > MOST_GROUPS:
+        return ""
+    lines = declared.cells * (1 + bool(declared.clustered))
+    n_rows = most_missed(CellNoise(release.law, release.noise_sd), lines)
+    n_missed, unit = n_rows / release.adjacency.design_effect, release.adjacency.person
+    noun = "rows" if unit is None else "persons"
+    return f"; up to {math.ceil(n_missed):,} {noun} far beyond may be missed"
 
 
 @report_of.register

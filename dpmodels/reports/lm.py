@@ -174,6 +174,15 @@ def _shares(fit: LMResult) -> list[str]:
     return ["-" if math.isnan(share) else f"{share:.0%}" for share in shares.tolist()]
 
 
+def _weights_of_rows(fit: LMResult) -> str:
+    """Say how rows count in the fit that noise intervals are about; nothing if all alike."""
+    if not fit.linear.is_reweighted or (ball := fit.release.ball) is None:
+        return ""
+    cut, cut_sd = 100 * (1 - ball.kept), 100 * ball.kept_sd
+    share = f" ({cut:.1f} ± {cut_sd:.1f} % of them)" * math.isfinite(cut)
+    return f", downweighted where terms are extreme, large residuals truncated{share}"
+
+
 def _notes(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
     notes = [*omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
@@ -185,7 +194,7 @@ def _notes(fit: LMResult) -> list[str]:
             "score z: z and P>|z| are of the score test that the intervals invert, not coef/std "
             f"err, for {_listed(differing)}."
         )
-    weights = ", downweighted where terms are extreme" * fit.linear.is_reweighted
+    weights = _weights_of_rows(fit)
     notes += [
         "std err, conf. interval: sampling and privacy noise. Noise interval: for the non-private "
         f"fit of these rows{weights}.",

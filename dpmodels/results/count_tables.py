@@ -18,6 +18,7 @@ from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import Noise
 from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
 from dpmodels.inference.sampled_cells import SampledCells, UnitMoments, squares_and_products
+from dpmodels.postprocess.far_points import parts_joined
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
 from dpmodels.released import (
     CappedWeights,
@@ -143,14 +144,16 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     (facts,) = call.tables
     values = balanced(release.values, release.rows)
     is_fitted = facts.sampled is not None and facts.sampled.fitted
-    points = (release.held and release.held.points) or ()
-    size = facts.size + facts.cells * max(len(points) - 2, 0)
+    points, of_parts = release.held and release.held.points, None
+    if points:
+        of_parts = parts_joined(points, facts.degree, clustered=bool(facts.clustered))
+    size = facts.size if of_parts is None else facts.cells * len(of_parts) + 1
     shared = 0 if release.rows is None or is_fitted else size
     noise = Noise(release.law, release.noise_sd, shared, release.step, release.paired)
     ones = np.ones((1, facts.degree + 1 if release.paired else 1))
     sd = float(np.sqrt(noise.product(ones, ones)[0]))
     parts = values[:-1].reshape(facts.cells, facts.parts)
-    noise = noise._replace(points=points)
+    noise = noise._replace(joined=of_parts)
     effect, clustered = release.adjacency.design_effect, bool(facts.clustered)
     counts = Counted(parts, float(values[-1]), sd, noise, effect, clustered)
     if facts.sampled is None or release.weights is None:

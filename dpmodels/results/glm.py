@@ -38,6 +38,8 @@ from dpmodels.verbs import documented
 # Choices: answers of which 10 % or less are of one kind are rare, as ``|1 - 2p|``; and how much of
 # what a step without end would take off rows with rare answers is known.
 RARE, OPEN = 0.8, 0.9
+# Weights of levels in combinations that are rounding.
+TINY = 1e-9
 
 Labelled = TypeVar("Labelled", "pd.Series[float]", pd.DataFrame)
 
@@ -406,9 +408,8 @@ class CoefficientsFit:
             for at in np.flatnonzero(has_levels):
                 direction = directions[at] @ self.matrix
                 if full or math.isfinite(self._end(direction, level, full=True)[0]):
-                    ends[at] = self._of_rare_levels(
-                        directions[at], self._end(direction, level, full=full)
-                    )
+                    plain = self._end(direction, level, full=full)
+                    ends[at] = self._of_rare_levels(directions[at], plain, level, full=full)
         if not full:
             wide = self.ends(directions, level)
             ends = np.clip(np.where(np.isnan(ends), wide, ends), wide[:, :1], wide[:, 1:])
@@ -424,38 +425,52 @@ class CoefficientsFit:
         if self.call.family != "binomial" or self.names[0] != INTERCEPT or fit is None:
             return {}
         point = fit.point if curvature is None or curvature.end is None else curvature.end
-        params, centre = self.matrix @ point, np.linalg.inv(self.matrix)[0]
-        centre, odds = centre / centre[0], {}
+        params, odds = self.matrix @ point, {}
         for at, name in enumerate(self.names):
             factor, is_level, _ = name.partition("[T.")
             if is_level and ":" not in name:
-                is_other = [not term.startswith(f"{factor}[T.") for term in self.names]
-                reference = float(np.where(is_other, centre, 0.0) @ params)
+                reference = float(self._reference_row(factor) @ params)
                 odds[at] = (float(params[at]), reference + float(params[at]), reference)
         return odds
 
-    def _of_rare_levels(self, direction: Floats, ends: tuple[float, float]) -> tuple[float, float]:
-        """Lengthen the interval of a level's coefficient towards rarer answers.
+    def _reference_row(self, factor: str) -> Floats:
+        """Return the combination for a factor's reference, at the centre of the other terms."""
+        centre = np.linalg.inv(self.matrix)[0]
+        is_other = [not term.startswith(f"{factor}[T.") for term in self.names]
+        return np.where(is_other, centre / centre[0], 0.0)
 
-        There the curvature falls as the answers do: a step v from where it is known leads to
-        ``-log(1 - kv)/k``, and where that has no end the coefficient has none
-        (docs/theory.md, Theorem 112).
+    def _of_rare_levels(
+        self, direction: Floats, ends: tuple[float, float], level: float, *, full: bool
+    ) -> tuple[float, float]:
+        """Lengthen an interval of a combination towards rarer answers of the levels in it.
+
+        Of a level's coefficient the rarer answers, those of the level or of the reference, decide;
+        more extreme ones of the reference are opposite. Of other combinations each level, and the
+        reference of each factor, has its weight, and the factor that lengthens most counts.
         """
-        at = int(np.argmax(direction))
-        if at not in self._level_odds or direction[at] != 1 or np.count_nonzero(direction) > 1:
-            return ends
-        start, *odds = self._level_odds[at]
-        # The rarer answers of the two decide; more extreme ones of the reference are opposite.
-        is_reference = abs(odds[1]) > abs(odds[0])
-        rate = -math.tanh(odds[1] / 2) if is_reference else math.tanh(odds[0] / 2)
-        low, high = ends
-        step = (high - start) * rate if rate > 0 else (low - start) * rate
-        if step <= 0 or abs(rate) < RARE:
-            return ends
-        if step > OPEN:
-            return math.nan, math.nan
-        end = start - math.log1p(-step) / rate
-        return (low, max(high, end)) if rate > 0 else (min(low, end), high)
+        used = np.flatnonzero(direction).tolist()
+        if len(used) == 1 and used[0] in self._level_odds and abs(direction[used[0]]) == 1:
+            (at,) = used
+            start, *odds = self._level_odds[at]
+            is_reference, sign = abs(odds[1]) > abs(odds[0]), int(direction[at])
+            rate = -math.tanh(odds[1] / 2) if is_reference else math.tanh(odds[0] / 2)
+            return _lengthened(sign * start, sign * rate, ends)
+        (low, high), units, extension = ends, np.eye(len(direction)), np.zeros(2)
+        for factor in {self.names[at].partition("[T.")[0] for at in self._level_odds}:
+            places = [at for at in self._level_odds if self.names[at].startswith(f"{factor}[T.")]
+            rows = [*units[places], self._reference_row(factor)]
+            weights = [*direction[places], direction[0] - direction[places].sum()]
+            odds = [*(self._level_odds[at][1] for at in places), self._level_odds[places[0]][2]]
+            starts = [*(self._level_odds[at][0] for at in places), odds[-1]]
+            added = np.zeros(2)
+            for row, weight, odd, start in zip(rows, weights, odds, starts, strict=True):
+                rate = math.tanh(odd / 2)
+                if abs(weight) > TINY and abs(rate) >= RARE:
+                    symmetric = self._end(row @ self.matrix, level, full=full)
+                    excess = np.abs(np.subtract(_lengthened(start, rate, symmetric), symmetric))
+                    added += abs(weight) * (excess if weight > 0 else excess[::-1])
+            extension = np.maximum(extension, added)
+        return low - float(extension[0]), high + float(extension[1])
 
     def _end(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:
         key = direction.tobytes(), level, full
@@ -560,3 +575,19 @@ class CoefficientsFit:
             f'mechanism="{self.release.info.name}" has no intervals with known coverage: fit with '
             'mechanism="objective" or "gradients"'
         )
+
+
+def _lengthened(start: float, rate: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """Lengthen an interval towards rarer answers, of which the curvature falls as they do.
+
+    A step v from where it is known leads to ``-log(1 - kv)/k``, k the rate, and where that has no
+    end the interval has none (docs/theory.md, Theorem 112).
+    """
+    low, high = ends
+    step = (high - start) * rate if rate > 0 else (low - start) * rate
+    if step <= 0 or abs(rate) < RARE:
+        return ends
+    if not step <= OPEN:
+        return math.nan, math.nan
+    end = start - math.log1p(-step) / rate
+    return (low, max(high, end)) if rate > 0 else (min(low, end), high)

@@ -166,10 +166,10 @@ def _counted(tally: Tally, placed: Placed, units_per_row: int) -> Integers:
         within = np.clip(positions, 0.0, 1.0) if tally.beyond else positions
         parts = shares(within, tally.degree, units_per_row)
     sums = np.stack([np.bincount(cells, part, tally.cells) for part in parts], axis=1)
-    if (number := tally.measured) is not None and tally.beyond:
-        points = (np.array(tally.beyond) - number.lower) / (number.upper - number.lower)
+    if tally.beyond:
+        points = _points(tally)
         is_below, is_out = points < 0, (positions < 0) | (positions > 1)
-        lines = shares_at(positions[is_out], points, units_per_row)
+        lines = shares_at(positions[is_out], points, units_per_row, _power(tally))
         counts = np.stack([np.bincount(cells[is_out], at, tally.cells) for at in lines], axis=1)
         sums[:, 0] -= counts[:, is_below].sum(axis=1)
         sums[:, -1] -= counts[:, ~is_below].sum(axis=1)
@@ -219,20 +219,37 @@ def shares(positions: Floats, degree: int, units_per_row: int) -> Floats:
     return parts
 
 
-def shares_at(positions: Floats, points: Floats, units_per_row: int) -> Floats:
+def _points(tally: Tally) -> Floats:
+    """Return the points beyond the range of a table's number, in lengths of it."""
+    number = tally.measured
+    assert number is not None
+    return (np.array(tally.beyond) - number.lower) / (number.upper - number.lower)
+
+
+def _power(tally: Tally) -> int:
+    return max(tally.degree // 2, 1)
+
+
+def shares_at(positions: Floats, points: Floats, units: int | Integers, power: int = 1) -> Integers:
     """Divide rows far outside the range between the points on both sides of them.
 
+    By their distance, or for a `power` of 2 by its square, so that sums of that keep their value.
     `points` are below 0 or above 1. Rows nearer than half of the nearest are at the end. Returns
-    integers, shape (points, rows), not negative; what they lack of `units_per_row` is there, too.
+    integers, shape (points, rows), not negative; what they lack of the `units` is there, too.
     """
-    lines = [np.zeros((0, len(positions)))]
+    lines = [np.zeros((0, len(positions)), dtype=np.int64)]
     left, right = -points[points < 0][::-1], points[points > 0]
     for places, end, outer, order in ((-positions, 0.0, left, -1), (positions, 1.0, right, 1)):
-        reached = [
-            np.floor(units_per_row * np.clip((places - start) / (stop - start), 0.0, 1.0))
-            for start, stop in pairwise([*(outer[:1] + end) / 2, *outer])
-        ]
-        lines.append(-np.diff([*reached, np.zeros(len(positions))], axis=0)[::order])
+        reached = list[Integers]()
+        for start, stop in pairwise([*(outer[:1] + end) / 2, *outer]):
+            share, length = np.clip((places - start) / (stop - start), 0.0, 1.0), stop - start
+            if power == 2:
+                # Of squared distances from the middle of the range.
+                twice = 2 * (start - end) + 1
+                share *= (twice + share * length) / (twice + length)
+            reached.append(np.minimum(np.floor(units * share).astype(np.int64), units))
+        none = np.zeros(len(positions), dtype=np.int64)
+        lines.append(-np.diff([*reached, none], axis=0)[::order])
     return np.vstack(lines)
 
 
@@ -377,7 +394,9 @@ class PersonSums(Unshown):
         self._neighbours = neighbours
         # By person and cell, in the order in which they come.
         self._keys = Numbering(0)
-        self._rows, self._steps = (np.zeros(0, dtype=np.int64) for _ in range(2))
+        self._rows, self._steps, self._far = (np.zeros(0, dtype=np.int64) for _ in range(3))
+        self._points = _points(tally) if tally.beyond else np.zeros(0)
+        self._reach = float(np.abs(self._points).max(initial=1.0))
 
     def add(self, part: Part) -> None:
         """Add the complete rows that take places.
@@ -392,7 +411,13 @@ class PersonSums(Unshown):
         complete = np.flatnonzero((placed.cells >= 0) & (part.persons >= 0) & (part.places > 0))
         at = self._numbers(part.persons[complete].astype(np.int64), placed.cells[complete])
         np.add.at(self._rows, at, 1)
-        np.add.at(self._steps, at, np.rint(placed.positions[complete] * STEPS).astype(np.int64))
+        positions = placed.positions[complete]
+        within = np.clip(positions, 0.0, 1.0)
+        np.add.at(self._steps, at, np.rint(within * STEPS).astype(np.int64))
+        if len(self._points):
+            ends = self._points.min(initial=0.0), self._points.max(initial=1.0)
+            far = (np.clip(positions, *ends) - within) / self._reach
+            np.add.at(self._far, at, np.rint(far * STEPS).astype(np.int64))
 
     def _numbers(self, persons: Integers, cells: Indices) -> Integers:
         """Return the indices of persons' sums in cells, and extend the arrays."""
@@ -404,6 +429,7 @@ class PersonSums(Unshown):
         if lacking > 0:
             padding = (0, max(lacking, len(self._rows)))
             self._rows, self._steps = np.pad(self._rows, padding), np.pad(self._steps, padding)
+            self._far = np.pad(self._far, padding)
         return at
 
     def parts(self, units: int) -> Numbers:
@@ -416,28 +442,33 @@ class PersonSums(Unshown):
         if self._tally.cells > 1:
             keys = self._keys.high[: len(occupied)].view(np.int64)
         persons, cells = np.divmod(keys, self._tally.cells)
-        rows, steps = self._rows[occupied], self._steps[occupied]
+        rows, steps, far = self._rows[occupied], self._steps[occupied], self._far[occupied]
         n_sharing = self._shared_by(persons, rows)
         total: Objects = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
         for at in range(0, len(occupied), _BLOCK):
             block = slice(at, at + _BLOCK)
-            total = total + self._block(
-                rows[block], steps[block], n_sharing[block], cells[block], units
-            )
+            places = (steps[block] + self._reach * far[block]) / (rows[block] * float(STEPS))
+            total = total + self._block(rows[block], places, n_sharing[block], cells[block], units)
         return total
 
     def _block(
-        self, rows: Integers, steps: Integers, n_sharing: Integers, cells: Integers, units: int
+        self, rows: Integers, places: Floats, n_sharing: Integers, cells: Integers, units: int
     ) -> Scalars:
         cell_units = _share(np.full(len(rows), units), rows, n_sharing)
-        places = steps / (rows * float(STEPS))
         if self._tally.clustered:
             together = _share(cell_units, rows, n_sharing)
-            alone = _divided(places, 1, cell_units - together)
-            parts = np.vstack([_divided(places, 2, together), alone])
+            divided = [self._divided(places, 2, together)]
+            divided.append(self._divided(places, 1, cell_units - together))
         else:
-            parts = _divided(places, self._tally.degree, cell_units)
+            divided = [self._divided(places, self._tally.degree, cell_units)]
+        parts = np.vstack([part for of_kind in zip(*divided, strict=True) for part in of_kind])
         return np.stack([summed_by_cell(cells, part, self._tally.cells) for part in parts], axis=1)
+
+    def _divided(self, places: Floats, degree: int, units: Integers) -> tuple[Integers, Integers]:
+        """Divide units between the parts of the range and the points beyond it."""
+        at_points = shares_at(places, self._points, units, _power(self._tally))
+        left = units - at_points.sum(axis=0)
+        return _divided(np.clip(places, 0.0, 1.0), degree, left), at_points
 
     def _shared_by(self, persons: Integers, rows: Integers) -> Integers:
         """Return the number of rows that share each person's weight."""
@@ -517,6 +548,11 @@ class CellPasses(OverDesigns[PrivateCells]):
     def degree(self) -> int:
         """The highest power of the number that its parts give."""
         return self.designs[0].tallies[0].degree
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.designs[0].tallies[0].cells
 
     def in_units(self, units_per_row: int) -> CellPasses:
         """Return passes over the same rows, which count so many units of each."""

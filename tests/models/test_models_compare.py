@@ -28,6 +28,19 @@ def compared(formula="~ .", **words):
     return dp.compare_mechanisms(formula, **{**USUAL, **words})
 
 
+def test_persons_of_the_codebook_are_protected():
+    """Noise is in proportion to the rows of a person, as in the verbs."""
+    words = {"codebook": dp.codebook(CODEBOOK, person="id"), "mechanisms": ["laplace"]}
+    words |= {"n": 10**6, "repeats": 1, "delta": 0.0, "row_length": 0.5}
+    errors = [
+        compared("~ age + income", **words, **person).table["relative"][0]
+        for person in ({"person": False}, {"rows": 4})
+    ]
+    assert errors[1] == pytest.approx(4 * errors[0], rel=0.1)
+    kept = compared("~ age + income", **words, rows=4)
+    assert kept.request.adjacency.person == "id"
+
+
 @pytest.fixture(scope="module")
 def usual():
     return compared(ncomp=2, repeats=1)

@@ -14,6 +14,7 @@ from dpmodels.models.compare import fit_spec
 from dpmodels.models.simulated_rows import SHAPES, SimulatedFit, simulate_block, simulate_fit
 from dpmodels.noise import simulation, source
 from dpmodels.noise.lattice import MAX_BITS, Lattice
+from dpmodels.privacy import adjacency, protecting
 from dpmodels.report.layout import signif
 from dpmodels.results.comparison import FitComparison
 
@@ -117,7 +118,8 @@ def test_rows_may_be_of_several_lengths():
 
 def bound(family, formula, rows):
     """Rows of a formula in its joint design, with what is asked of them."""
-    arguments = (formula, CODEBOOK, dp.ApproxDP(1.0, 1e-6), "replace", family, "range", None)
+    neighbours = adjacency("replace")
+    arguments = (formula, CODEBOOK, dp.ApproxDP(1.0, 1e-6), neighbours, family, "range", None)
     way = fit_spec(*arguments)
     shapes = np.random.default_rng(5)
     sides = two_sided(formula, CODEBOOK)
@@ -250,12 +252,12 @@ def test_a_wrong_word_is_refused_with_what_to_write(formula, words, error, reaso
 
 def test_persons_are_refused():
     persons = dp.codebook(wage=(0, 9), x=(0, 1), person="id")
-    assert compared("wage ~ x", codebook=persons, mechanisms=["moments"]).best == "moments"
-    from dpmodels.privacy import adjacency, protecting
-
+    without = {"codebook": persons, "mechanisms": ["moments"], "person": False}
+    assert compared("wage ~ x", **without).best == "moments"
     neighbours = protecting(adjacency("replace"), 3, "id")
-    with pytest.raises(ArgumentError, match="simulated rows have none"):
-        compared("wage ~ x", adjacency=neighbours)
+    for words in ({"adjacency": neighbours}, {"codebook": persons}, {"person": "id", "rows": 3}):
+        with pytest.raises(ArgumentError, match="write person=False"):
+            compared("wage ~ x", **words)
 
 
 def test_the_loss_of_the_automatic_choice_is_by_shape_and_nan_where_nothing_is_estimated():

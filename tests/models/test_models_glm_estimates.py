@@ -187,6 +187,55 @@ def test_errors_are_as_large_as_they_say(family, words):
         assert (standardised < high).all()
 
 
+def fit_of_levels(levels, rate_of_c, n=20_000, seed=1):
+    """A logit of x and of three levels, of which c has fewer cases."""
+    rng = np.random.default_rng(3)
+    f, x = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2]), np.clip(rng.normal(0, 1, n), -4, 4)
+    y = rng.random(n) < np.where(f == "c", rate_of_c, 1 / (1 + np.exp(-0.5 * x)))
+    book = dp.codebook(y=["no", "yes"], x=(-4, 4), f=levels)
+    data = {"y": np.where(y, "yes", "no"), "x": x, "f": f}
+    with dp.simulation(seed=seed):
+        return dp.dp_glm("y ~ x + f", data, codebook=book, family="binomial", eps=3, delta=1e-6)
+
+
+def contrasted(fit):
+    return fit.contrasts("f", adjust="none").tidy().set_index("contrast")
+
+
+def test_contrasts_and_means_of_a_level_without_cases_have_no_interval():
+    opened = []
+    for seed in range(3):
+        fit = fit_of_levels(["a", "b", "c"], 0.0, 5_000, seed)
+        is_open = bool(fit.conf_int().loc["f[T.c]"].isna().all())
+        lost = contrasted(fit)["conf_low"].isna()
+        assert lost.to_dict() == {"a - b": False, "a - c": is_open, "b - c": is_open}
+        means = fit.emmeans("f").tidy().set_index("f")["conf_low"].isna()
+        assert means.to_dict() == {"a": False, "b": False, "c": is_open}
+        opened.append(is_open)
+    assert any(opened)
+
+
+@pytest.mark.parametrize("levels", [["a", "b", "c"], ["c", "a", "b"]])
+def test_contrasts_and_means_of_a_level_with_rare_cases_have_its_longer_end(levels):
+    fit = fit_of_levels(levels, 0.02)
+    lines = contrasted(fit)[["conf_low", "estimate", "conf_high"]]
+    shares = {}
+    for name, (low, middle, high) in zip(lines.index, lines.to_numpy(), strict=True):
+        # The end towards fewer cases of c over the other: 1 where c is in no side.
+        ratio = (high - middle) / (middle - low)
+        shares[name] = ratio if name.endswith("c") else 1 / ratio
+    rare = [share for name, share in shares.items() if "c" in name]
+    (common,) = (share for name, share in shares.items() if "c" not in name)
+    assert common == pytest.approx(1, abs=0.05)
+    assert min(rare) > 1.1
+    mean = fit.emmeans("f", at={"x": 0.0}).tidy().set_index("f").loc["c"]
+    low, middle, high = (math.log(p / (1 - p)) for p in mean[["conf_low", "estimate", "conf_high"]])
+    assert middle - low > 1.1 * (high - middle)
+    if levels[0] == "a":
+        ends = -fit.conf_int().loc["f[T.c]"].to_numpy()[::-1]
+        assert lines.loc["a - c", ["conf_low", "conf_high"]].to_list() == pytest.approx(ends)
+
+
 @pytest.mark.product
 def test_rare_outcomes_have_intervals_that_cover():
     """Of the constant too, from which a ridge about 0 would pull them by a hundred errors."""

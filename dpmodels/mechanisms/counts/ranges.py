@@ -167,8 +167,8 @@ class Rounds:
     Theorem
         Rounds: numbers of rows by public cell of the measured number, then the parts of
         ``geometric`` or ``gaussian`` (of ``paired`` for one mean), for the number held in a range
-        that is a function of the earlier releases and public facts, and for means the rows at
-        points far beyond it (Theorem 110). Each is differentially private for any range, so
+        that is a function of the earlier releases and public facts, and the rows at points far
+        beyond it (Theorems 110 and 114). Each is differentially private for any range, so
         together they are ε-differentially private for the sum of their ε, or ρ-zCDP for the sum of
         their ρ, by adaptive composition. An (ε, δ) guarantee is met by Laplace noise and leaves its
         δ unused. With few rows a first look decides whether a range is searched at all, numbers of
@@ -275,17 +275,18 @@ class Rounds:
         if clip_range is None:
             return noised(self.info, plan, *statistic.cross(), entropy)
         number, beyond = statistic.measured, tuple[float, ...]()
-        if _has_points(statistic, plan):
+        if statistic.groups <= far_points.MOST_GROUPS:
             beyond = far_points.points_beyond(clip_range, number.lower, number.upper)
         exact, n_rows = statistic.clipped(clip_range.lower, clip_range.upper, beyond).cross()
-        by_group = exact[:-1].reshape(-1, statistic.degree + 1 + len(beyond))
-        inner, outer = np.split(by_group, [statistic.degree + 1], axis=1)
+        parts = statistic.designs[0].tallies[0].parts
+        inner, outer = np.split(exact[:-1].reshape(statistic.groups, -1), [parts], axis=1)
         release = noised(self.info, plan, np.append(inner, exact[-1]), n_rows, entropy)
         release = replace(release, held=clip_range)
         if not beyond:
             return release
         values, _ = noised_units(replace(plan, units_per_row=1), outer, entropy)
-        return _with_points(release, values / plan.units_per_row, beyond)
+        lines = (values / plan.units_per_row).reshape(statistic.groups, -1, len(beyond))
+        return _with_points(release, lines, beyond)
 
     def _searched(
         self, statistic: CellPasses, plan: CountPlan, entropy: Entropy
@@ -309,19 +310,26 @@ class Rounds:
 def _with_points(
     release: CountsRelease, counts: Floats, beyond: tuple[float, ...]
 ) -> CountsRelease:
-    """Return the parts of a longer range, up to points beyond it where counts show rows."""
+    """Return the parts of a longer range, up to points beyond it where counts show rows.
+
+    `counts` has the shape (groups, lines, points), with two lines for persons in several groups.
+    """
     clip_range, noise = release.held, ranges.CellNoise(release.law, release.noise_sd)
     assert clip_range is not None
-    chosen = far_points.detected(counts, np.array(beyond) < clip_range.lower, noise)
+    is_below = np.array(beyond) < clip_range.lower
+    chosen = far_points.detected(counts.reshape(-1, len(beyond)), is_below, noise)
     if not chosen:
         return release
-    outer, inner = counts[:, chosen], release.values[:-1].reshape(len(counts), -1)
+    inner = release.values[:-1].reshape(len(counts), -1)
+    outer = counts[:, :, chosen].reshape(len(counts), -1)
     if release.paired:
         inner = inner - np.array([0.5, 0.0, 0.5]) * outer.sum()
     parts = np.append(np.hstack([inner, outer]), release.values[-1])
     parts = balanced(parts, None if release.paired else release.rows)
     limits = far_points.widened(clip_range, [beyond[at] for at in chosen])
-    joined = parts[:-1].reshape(len(counts), -1) @ far_points.joined(limits.points or ())
+    is_of_persons, degree = counts.shape[1] > 1, inner.shape[1] - 1
+    of_parts = far_points.parts_joined(limits.points or (), degree, clustered=is_of_persons)
+    joined = parts[:-1].reshape(len(counts), -1) @ of_parts
     return replace(release, values=np.append(joined, parts[-1]), held=limits)
 
 
@@ -435,12 +443,6 @@ def _held_in_window(
     )
 
 
-def _has_points(statistic: CellPasses, plan: CountPlan) -> bool:
-    """Whether rows outside a range are divided between points: of a mean, and not of persons."""
-    groups, is_of_rows = statistic.designs[0].tallies[0].cells, plan.facts.adjacency.person is None
-    return _power(statistic) == 1 and is_of_rows and groups <= far_points.MOST_GROUPS
-
-
 def _paired(plan: CountPlan) -> bool:
     return one_mean(plan.facts) and law_of(plan) == "laplace"
 
@@ -452,7 +454,8 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     ends = ranges.range_cells(number.lower, number.upper)
     exact, n_rows = statistic.over_rows(place_counts, ends).cross()
     cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
-    at_bound = far_points.BY_CELLS if _has_points(statistic, plan) else ranges.AT_BOUND
+    has_points = statistic.groups <= far_points.MOST_GROUPS
+    at_bound = far_points.BY_CELLS if has_points else ranges.AT_BOUND
     noise = ranges.CellNoise(cells.law, first.noise_sd, at_bound=at_bound)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))
