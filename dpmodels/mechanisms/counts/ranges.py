@@ -278,12 +278,12 @@ class Rounds:
         if _has_points(statistic, plan):
             beyond = far_points.points_beyond(clip_range, number.lower, number.upper)
         exact, n_rows = statistic.clipped(clip_range.lower, clip_range.upper, beyond).cross()
+        if not beyond:
+            return replace(noised(self.info, plan, exact, n_rows, entropy), held=clip_range)
         by_group = exact[:-1].reshape(-1, statistic.degree + 1 + len(beyond))
         inner, outer = np.split(by_group, [statistic.degree + 1], axis=1)
         release = noised(self.info, plan, np.append(inner, exact[-1]), n_rows, entropy)
         release = replace(release, held=clip_range)
-        if not beyond:
-            return release
         values, _ = noised_units(replace(plan, units_per_row=1), outer, entropy)
         return _with_points(release, values / plan.units_per_row, beyond)
 
