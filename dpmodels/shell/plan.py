@@ -17,15 +17,15 @@ import dpmodels as dp
 from dpmodels.atomic_files import require_target
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, NotAvailable
 from dpmodels.external_files import read_bytes
-from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from dpmodels.privacy.spent import Spent
-from dpmodels.sessions.call import AMOUNTS, Call
 from dpmodels.shell.command_options import Command, Parser
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 
 if TYPE_CHECKING:
     from dpmodels.planning.analysis import AnalysisPlan
+    from dpmodels.privacy import Guarantee
+    from dpmodels.privacy.spent import Spent
     from dpmodels.results.plan import PlanResult
+    from dpmodels.sessions.call import Call
 
 
 def _add(parser: Parser) -> None:
@@ -78,15 +78,16 @@ def _run(options: argparse.Namespace) -> int:
 
 def _guarantee(price: Spent) -> Guarantee:
     if price.unit == "rho":
-        return ZCDP(price.amount)
-    return ApproxDP(price.amount, price.delta) if price.delta else PureDP(price.amount)
+        return dp.ZCDP(price.amount)
+    return dp.ApproxDP(price.amount, price.delta) if price.delta else dp.PureDP(price.amount)
 
 
 def _with_amount(call: Call, guarantee: Guarantee) -> Call:
     """Return a call whose share, if it has one, is replaced by the amount that it comes to."""
     if call.options.get("share") is None and not isinstance(call.options.get("eps"), str):
         return call
-    kept = {key: value for key, value in call.options.items() if key not in (*AMOUNTS, "delta")}
+    amounts = ("eps", "share", "delta")
+    kept = {key: value for key, value in call.options.items() if key not in amounts}
     return replace(call, options={**kept, "budget": guarantee})
 
 
