@@ -318,8 +318,8 @@ def as_variable(name: str, declared: object) -> Variable:
         raise CodebookError(f"variable {name!r}: {error}") from None
     raise CodebookError(
         f"variable {name!r} is declared as {shorten(repr(declared), 200)}; "
-        'expected bounds as a tuple, (0, 100), or levels as a list, ["F", "M"], or with their '
-        'labels, {1: "low", 2: "high"}'
+        'expected bounds as a tuple, (0, 100), or levels as a list, ["F", "M"] or [False, True], '
+        'or with their labels, {1: "low", 2: "high"}'
     )
 
 

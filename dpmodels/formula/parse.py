@@ -48,6 +48,8 @@ def syntax(code: str) -> ast.expr:
             instead = f"; {_POWER}"
         elif "`" in code:
             instead = f"; {_BACKTICKS}"
+        elif _SPACED.search(code):
+            instead = '; a name with spaces is written Q("a name")'
         raise FormulaError(
             f"{shorten(code)!r} in the formula is not an expression{instead}"
         ) from None
@@ -84,6 +86,7 @@ _BACKTICKS: Final = 'names are not quoted by backticks; write Q("a name") instea
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
 _ARROW: Final = re.compile(r"=\s*[<>]")
+_SPACED: Final = re.compile(r"\w\s+\w")
 # R's %in% and as.factor(), outside the texts of a formula, which are levels and names.
 _OF_R: Final = re.compile(
     r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(%\s*in\s*%)|\bas\.factor(?=\()"""

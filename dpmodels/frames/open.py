@@ -345,7 +345,10 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
     if path.is_dir() or parquet.is_pattern(path) or path.suffix.lower() == ".parquet":
         return parquet.open_parquet(parquet.files_of(path))
     if sql_table.is_database_file(path):
-        raise FrameError(f'{str(path)!r} is a database: write dp.sql({str(path)!r}, table="...")')
+        raise FrameError(
+            f'{str(path)!r} is a database: write dp.sql({str(path)!r}, table="..."), or in '
+            "commands and study files the URL duckdb:///FILE?table=... or sqlite:///FILE?table=..."
+        )
     if path.suffix.lower() in parquet.SUFFIXES:
         return parquet.open_arrow_file(path)
     if not is_delimited(path):

@@ -325,6 +325,7 @@ def power(
     True
     """
     verb_spec, kind = verb_with_power(verb)
+    options = _checked_options(verb_spec, options)
     solved = _left_out(n, eps, budget, effect, power)
     level = fraction("alpha", alpha)
     target = _target(power, level)
@@ -341,7 +342,7 @@ def power(
         mechanism,
         adjacency,
         level,
-        _checked_options(verb_spec, options),
+        options,
     )
     sizes = [None if size is None else integer("n", size, 10, MOST_ROWS) for size in _listed(n)]
     cells = list(product(sizes, _listed(eps), _listed(effect)))

@@ -78,6 +78,7 @@ INDENT = "  "  # of a row below a heading
 LABEL = 26  # a label longer than this wraps when space is short
 _WIDE_LABEL = 44
 _HEAD = 12  # a head may be as wide as this even over narrower cells
+_SPANNER = 18  # a word above several columns, or above one, may be as wide
 _CELL = 28
 _COMFORT = 8  # short cells spread to this width where the line has space
 _INTERVAL = re.compile(r"\[([^\s,]+), ([^\s,]+)\]")
@@ -244,6 +245,13 @@ def _widths(sections: Sequence[Section], stacked: bool) -> tuple[int, ...]:
         lines = (line for row in rows for line in cell_lines(row.cells[column], stacked))
         body = max(map(width, lines), default=0)
         widths.append(max([body, *map(width, head_lines(head, body))]))
+    for section in sections:
+        start = 0
+        for text, columns in section.spans(range(len(widths))):
+            across = sum(widths[start : start + columns]) + GAP * (columns - 1)
+            longest = max(map(width, plain(text).split() or [""]))
+            widths[start] += max(min(longest, _SPANNER) - across, 0)
+            start += columns
     return tuple(widths)
 
 

@@ -443,7 +443,9 @@ def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
     cells = _overview_mean_cells(result, moments, result.counts.tolist())
     if result._facts.factors:
         cells += _overview_mean_cells(result, moments.together, [float(result.counts.sum())])
-    names = ("mean (sd)", "noise sd of mean", counted_in(result.release))
+    by_person = result.release.adjacency.person is not None and result._facts.sampled is None
+    spread = "sd between persons" if by_person else "sd"
+    names = (f"mean ({spread})", "noise sd of mean", counted_in(result.release))
     return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
 
 

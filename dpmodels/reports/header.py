@@ -311,8 +311,9 @@ def observations(release: AnyRelease) -> str:
         return "private"
     if adjacency.person is None:
         return f"{count(release.rows)} (public)"
-    unit = "persons" if release.units is None else "sampling units"
-    persons = f"{count(release.rows // adjacency.design_effect)} {unit} (public)"
+    n_units = release.rows // adjacency.design_effect
+    unit = ("person" if release.units is None else "sampling unit") + "s" * (n_units != 1)
+    persons = f"{count(n_units)} {unit} (public)"
     if adjacency.counts_persons:
         return persons
     return f"{persons}, at most {count(adjacency.places)} rows each"

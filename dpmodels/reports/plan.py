@@ -210,7 +210,8 @@ def _power_notes(result: PowerResult) -> tuple[str, ...]:
         errors = f"simulation standard errors of powers are at most {error:.1g}"
     notes = [
         *Rank.TARGET(*mechanisms, f"All results depend on the assumed rows; {errors}."),
-        "std. err.: median over releases; noise sd: privacy noise in it; sampling: without noise.",
+        "effect: after clipping to the bounds; std. err.: median over releases; noise sd: privacy "
+        "noise in it; sampling: without noise.",
         "identified: share of releases with a standard error of the term; power counts the others "
         "as not rejected.",
         *Rank.DETAIL(

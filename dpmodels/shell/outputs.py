@@ -48,6 +48,9 @@ def add_outputs(
         if name in formats:
             output.add_argument(f"--{name}", metavar="FILE", help=how)
     output.add_argument("--force", action="store_true", help="overwrite these files if they exist")
+    if printed == "report" and "save" in formats:
+        notes = "the most important notes, or all"
+        output.add_argument("--notes", choices=("short", "all"), default="short", help=notes)
 
 
 def require_outputs(options: argparse.Namespace, *read: str) -> None:
@@ -100,8 +103,9 @@ def content(name: str, summary: Summary, fit: Any = None) -> bytes:
 
 def show(fit: Any, options: argparse.Namespace) -> int:
     """Print a result's report and write its files."""
-    tell(fit.summary())
-    write_outputs(options, fit.summary(), fit)
+    summary = fit.summary(notes=options.notes)
+    tell(summary)
+    write_outputs(options, summary, fit)
     return 0
 
 

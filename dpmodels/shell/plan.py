@@ -6,6 +6,7 @@ import argparse
 import io
 import zipfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,10 @@ from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_out
 
 if TYPE_CHECKING:
     from dpmodels.planning.analysis import AnalysisPlan
+    from dpmodels.privacy import Guarantee
+    from dpmodels.privacy.spent import Spent
     from dpmodels.results.plan import PlanResult
+    from dpmodels.sessions.call import Call
 
 
 def _add(parser: Parser) -> None:
@@ -46,14 +50,21 @@ def _run(options: argparse.Namespace) -> int:
     study = read_study(options.study)
     session = study.preview_session()
     n_rows = study.settings.get("n") if options.n is None else options.n
-    todo = in_order(study, finished_releases(study, session, ())[1])
+    fits = finished_releases(study, session, ())[1]
+    todo = in_order(study, fits)
     priced = price_releases(session, todo, n_rows)
     tell(priced.summary())
     report: PlanResult | AnalysisPlan = priced
     if n_rows is not None:
         names = ("adjacency", "person", "rows", "subset")
+        budgets = {name: fit.release.guarantee for name, fit in fits.items()}
+        for release, planned in zip(todo, priced.calls, strict=True):
+            budgets[release.name] = _guarantee(planned.price)
         report = dp.plan(
-            {release.name: release.call for release in study.releases},
+            {
+                release.name: _with_amount(release.call, budgets[release.name])
+                for release in study.releases
+            },
             codebook=session.codebook,
             n=n_rows,
             shape=options.shape,
@@ -63,6 +74,21 @@ def _run(options: argparse.Namespace) -> int:
         tell(report.summary())
     write_outputs(options, report.summary(), report)
     return 0 if priced.fits else 1
+
+
+def _guarantee(price: Spent) -> Guarantee:
+    if price.unit == "rho":
+        return dp.ZCDP(price.amount)
+    return dp.ApproxDP(price.amount, price.delta) if price.delta else dp.PureDP(price.amount)
+
+
+def _with_amount(call: Call, guarantee: Guarantee) -> Call:
+    """Return a call whose share, if it has one, is replaced by the amount that it comes to."""
+    if call.options.get("share") is None and not isinstance(call.options.get("eps"), str):
+        return call
+    amounts = ("eps", "share", "delta")
+    kept = {key: value for key, value in call.options.items() if key not in amounts}
+    return replace(call, options={**kept, "budget": guarantee})
 
 
 PLAN: Final = Command("Price a study and simulate its errors; nothing is spent", _add, _run)

@@ -28,7 +28,7 @@ from dpmodels.design.columns import FOLDS, Span, placed
 from dpmodels.design.parts import Part, Unshown
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.formula.values import BoundSide, Real
-from dpmodels.frames.persons import Numbering
+from dpmodels.frames.persons import Numbering, mixed
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import (
@@ -392,7 +392,7 @@ class PersonSums(Unshown):
     def __init__(self, tally: Tally, neighbours: Adjacency) -> None:
         self._tally = tally
         self._neighbours = neighbours
-        # By person and cell, in the order in which they come.
+        # By person and cell, in the order in which they come; mixed, as high bits choose slots.
         self._keys = Numbering(0)
         self._rows, self._steps, self._far = (np.zeros(0, dtype=np.int64) for _ in range(3))
         self._points = _points(tally) if tally.beyond else np.zeros(0)
@@ -424,7 +424,7 @@ class PersonSums(Unshown):
         at, room = persons, int(persons.max(initial=-1)) + 1
         if self._tally.cells > 1:
             keys = (persons * self._tally.cells + cells).view(np.uint64)
-            at, room = self._keys.numbers(keys, np.zeros_like(keys)), self._keys.room
+            at, room = self._keys.numbers(keys, mixed(keys)), self._keys.room
         lacking = room - len(self._rows)
         if lacking > 0:
             padding = (0, max(lacking, len(self._rows)))

@@ -234,3 +234,9 @@ def test_names_of_r_and_numpy_are_those_of_formulas(code, plain):
 def test_a_formula_of_nothing_says_what_to_write():
     with pytest.raises(FormulaError, match="nothing stands right of ~; write '~ a"):
         parsed_formula("~", ["a"])
+
+
+@pytest.mark.parametrize("formula", ["length of stay ~ x", "Surv(length of stay, y) ~ x"])
+def test_a_name_with_spaces_that_is_not_quoted_is_answered_with_its_spelling(formula):
+    with pytest.raises(FormulaError, match=r'a name with spaces is written Q\("a name"\)'):
+        parsed_formula(formula, ())

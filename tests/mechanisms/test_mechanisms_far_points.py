@@ -302,6 +302,22 @@ def test_many_groups_have_no_points(monkeypatch):
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize("formula", ["~ y", "y ~ g"])
+@pytest.mark.parametrize("counted", [2, "mean"])
+def test_means_of_several_rows_a_person_are_released_in_a_range(formula, counted):
+    """Parts of persons' rows are more than those of rows: a range must not divide them as such."""
+    people = [str(at // 2) for at in range(4_000)]
+    values = np.random.default_rng(1).normal(10, 1, 4_000)
+    data = {"y": values, "g": ["u", "v"] * 2_000, "id": people}
+    options = {"codebook": BOOK, "eps": 2.0, "person": "id", "rows": counted}
+    with dp.simulation(seed=1):
+        fit = dp.dp_mean(formula, data, **options)
+        if formula == "y ~ g":
+            dp.dp_ttest(formula, data, **options)
+    assert fit.release.held is not None
+    assert fit.params.to_numpy() == pytest.approx(10.0, abs=0.5)
+
+
 def test_a_result_of_joined_parts_has_the_range_and_the_noise_of_all_points():
     fit = fit_with(skewed(0.01, 2), 2)
     limits, table = fit.release.held, counted(fit.call, fit.release)

@@ -119,6 +119,16 @@ def test_what_noise_hides_is_not_printed():
     assert lines[lines.index("g, rows (%)") + 3].startswith("  w ")
 
 
+def test_the_spread_of_persons_is_named():
+    """Where persons have several rows the sd is not that of rows."""
+    data = pd.DataFrame({**rows(), "id": np.arange(len(rows()["age"])) // 2})
+    for n_rows in (2, "mean"):
+        options = {"codebook": BOOK, "eps": 5.0, "person": "id", "rows": n_rows}
+        assert "  mean (sd between persons)" in str(dp_summary("~ age", data, **options))
+    one = str(dp_summary("~ age", data.iloc[:1], codebook=BOOK, eps=5.0, person="id"))
+    assert "1 person (public)" in one
+
+
 def test_rows_of_the_long_form_carry_their_variable():
     fit = dp_summary("~ age + sex", rows(), codebook=BOOK, eps=1.0)
     table = fit.tidy()

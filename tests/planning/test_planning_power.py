@@ -124,6 +124,7 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
         ({"power": 0.8}, "left out: none of them; leave out exactly one of n, eps"),
         ({"n": None, "eps": None}, "left out: n, eps"),
         ({"effect": None}, "left out: effect, power"),
+        ({"effect": None, "diference": 1}, "diference= is not expected"),
         ({"n": 0}, r"n=0: expected a whole number from 10"),
         ({"n": []}, "an empty list"),
         ({"n": list(range(10, 200))}, "190 cells"),

@@ -37,6 +37,11 @@ def test_text_has_a_rule_as_wide_as_the_columns_below():
     assert "<i>a_b" in reported
 
 
+def test_a_spanner_over_a_narrow_column_is_not_cut_inside_a_word():
+    text = as_text(spanned(("model",), ("log1p(income)",), "5.78"))
+    assert text.splitlines()[2].strip() == "log1p(income)"
+
+
 def test_panels_repeat_what_is_above_their_own_columns():
     text = as_text(spanned(tuple(f"({j})" for j in range(12)), ("wage",) * 12, "[-0.4118, 0.4136]"))
     panels = text.count("wage")

@@ -56,6 +56,16 @@ def test_a_file_is_written_over_only_by_force(job, capsys):
     assert target.read_text() == capsys.readouterr().out
 
 
+def test_all_notes_are_printed_and_written_if_asked_for(job, capsys):
+    target = job / "report.txt"
+    assert main(words(job, "data.csv", "--notes", "all", "--text", str(target))) == 0
+    printed = capsys.readouterr().out
+    assert "Source: rounds" in printed
+    assert target.read_text() == printed
+    assert main(words(job, "data.csv")) == 0
+    assert 'summary(notes="all")' in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ["data.csv", "hard.csv", "link.csv", "cb.json", "around/data.csv"])
 @pytest.mark.parametrize("option", ["--text", "--html", "--save"])
 def test_what_is_read_is_not_written_over_even_by_force(job, option, name, capsys):

@@ -320,6 +320,19 @@ def test_a_study_that_says_how_many_rows_there_are_is_planned_with_them(job):
 
 
 @pytest.mark.product
+@pytest.mark.parametrize(("total", "amount"), [({"eps": 2.0}, "0.500"), ({"rho": 0.1}, "0.0250")])
+def test_a_share_is_planned_with_as_the_amount_that_it_comes_to(job, total, amount):
+    study = {key: value for key, value in STUDY.items() if key not in ("eps", "delta")}
+    means = {"name": "means", "verb": "mean", "formula": "a ~ g", "share": "1/4", "plots": False}
+    job_of = {"release": [means, {**means, "name": "rest"}], "study": {**study, **total}}
+    status, printed, error = job("--n", "2000", command="plan", **job_of)
+    assert (status, error) == (0, "")
+    assert printed.count(amount) >= 2  # of the call alone, and of the budget's division
+    assert job(**job_of)[0] == 0
+    assert job("--n", "2000", command="plan", **job_of)[0] == 0
+
+
+@pytest.mark.product
 def test_the_rows_of_a_parquet_file_are_planned_with_before_the_first_charge(job):
     pd.read_csv(job.folder / "data.csv").to_parquet(job.folder / "data.parquet")
     status, printed, _ = job(release=[MEANS], study={**STUDY, "data": "data.parquet"})

@@ -11,6 +11,7 @@ from dpmodels.design.cells import unbound_cells
 from dpmodels.design.rows import requested_of
 from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
+from dpmodels.frames.persons import Numbering
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import Noise
 from dpmodels.privacy import Adjacency
@@ -145,6 +146,17 @@ def test_rows_of_persons_with_one_each_are_the_rows():
     assert [int(value) for value in exact[:3]] == pytest.approx(plain.tolist(), abs=200 * 130)
     several, _ = counted(data, MEAN)
     assert several[:-1].reshape(3, 5)[:, 3:].tolist() == [[0, 0]] * 3
+
+
+def test_persons_in_groups_are_found_in_a_few_steps(monkeypatch):
+    """Where keys of persons and cells share one slot, time grows as the square of the rows."""
+    steps, numbers_at = [], Numbering._numbers_at
+    monkeypatch.setattr(
+        Numbering, "_numbers_at", lambda *args: steps.append(0) or numbers_at(*args)
+    )
+    people = np.arange(3_000)
+    counted({"id": people, "g": ["u", "v", "w"] * 1_000, "y": people % 5}, MEAN)
+    assert 0 < len(steps) < 100
 
 
 def test_units_of_many_places_are_not_lost():

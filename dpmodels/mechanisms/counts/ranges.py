@@ -278,12 +278,12 @@ class Rounds:
         if statistic.groups <= far_points.MOST_GROUPS:
             beyond = far_points.points_beyond(clip_range, number.lower, number.upper)
         exact, n_rows = statistic.clipped(clip_range.lower, clip_range.upper, beyond).cross()
+        if not beyond:
+            return replace(noised(self.info, plan, exact, n_rows, entropy), held=clip_range)
         parts = statistic.designs[0].tallies[0].parts
         inner, outer = np.split(exact[:-1].reshape(statistic.groups, -1), [parts], axis=1)
         release = noised(self.info, plan, np.append(inner, exact[-1]), n_rows, entropy)
         release = replace(release, held=clip_range)
-        if not beyond:
-            return release
         values, _ = noised_units(replace(plan, units_per_row=1), outer, entropy)
         lines = (values / plan.units_per_row).reshape(statistic.groups, -1, len(beyond))
         return _with_points(release, lines, beyond)
