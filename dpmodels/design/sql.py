@@ -1,19 +1,11 @@
 """Rows in databases: sums of products that PostgreSQL computes, and rows that a database groups.
 
-*Theorem 68 (c).* PostgreSQL adds, multiplies, divides and compares double precision numbers by the
-correctly rounded operations of IEEE 754, each by itself, and ``round`` and casts to bigint round
-half to even. So the same operations in the same order give the same integers; sums of their
-products, of the types bigint and numeric, are exact. Three differences are removed:
-
-* PostgreSQL refuses a product that underflows to 0. So 1e-80 is added to each number, once it was
-  compared with the codes of missing values. Numbers above 1e-62 in size stay the same, and none is
-  left below 1e-97 but 0, so no product underflows. Of a number up to 1e-62 the product with others
-  and the factor is 1e-20 at most, before and after. So is the number of steps from a bound up to
-  1e-45, and a larger bound absorbs the number. Where a coordinate is a quarter or more, 1e-20 is
-  less than half of its last bit; where it is less, it is rounded to 0.
-* A row outside the ball is shrunk by a root and a quotient. It is read, and coded like others.
-  Where rounded bounds are inside the ball all rows are, since no operation above is decreasing.
-* PostgreSQL takes NaN for larger than all numbers: what is not less than NaN is missing.
+PostgreSQL computes the integers of the lattice by operations that IEEE 754 rounds correctly, and
+sums their products exactly (Theorem 68 c). It refuses a product that underflows to 0, so 1e-80 is
+added to each number, once it was compared with the codes of missing values; and it takes NaN for
+larger than all numbers: what is not less than NaN is missing. A row outside the ball is shrunk by a
+root and a quotient: it is read, and coded like others. Where rounded bounds are inside the ball all
+rows are, since no operation above is decreasing.
 """
 
 from __future__ import annotations

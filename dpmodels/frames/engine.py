@@ -255,10 +255,8 @@ def require_table(label: str, table: str, names: list[str], *, any_case: bool) -
 
 # Distinct rows with their counts, as a database groups them.
 #
-# *Theorem 68 (a).* Let a source group its rows so that two rows are in one group only if each cell
-# of one is read as the cell of the other is. Then a statistic that is a sum over rows equals the
-# sum over groups of the count times what one row adds. A record that is added or removed changes
-# one count by one; one that is replaced changes two at most.
+# A sum over rows is that over groups of the count times what a row of the group adds, if rows of a
+# group are read alike (Theorem 68 a).
 
 
 class Groups(NamedTuple):

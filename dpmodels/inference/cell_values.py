@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -60,10 +61,11 @@ class ValueNoise:
     largest: Floats
 
     @classmethod
-    def of(cls, changes: Floats, largest: Floats) -> ValueNoise:
+    def of(cls, changes: Floats, largest: Floats | float = math.inf) -> ValueNoise:
         """Return the noise of sums that move by the noise of counts, shape (counts, k)."""
-        is_tail = np.isfinite(largest) & changes.any(axis=1)
-        return cls(np.asarray(changes.T @ changes), changes[is_tail], largest[is_tail])
+        limits = np.resize(largest, len(changes))
+        is_tail = np.isfinite(limits) & changes.any(axis=1)
+        return cls(np.asarray(changes.T @ changes), changes[is_tail], limits[is_tail])
 
     def __add__(self, other: ValueNoise) -> ValueNoise:
         return ValueNoise(

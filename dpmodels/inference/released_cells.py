@@ -5,11 +5,8 @@ projection G' of a table to them, and V positive weights. The corrected counts a
 ``W* = W + V G λ`` with ``G' W* = T``: the calibration estimator of survey sampling (Deville and
 Särndal 1992), with the model as the auxiliary table. An estimate solves ``Σ W*(c) ψ(c; θ) = 0``.
 
-*Theorem.* Let g be the projection of ψ(c; θ) to the span of G in the metric of V. Then
-``Σ W* ψ = <h, T> + Σ W (ψ − g)``, where ``g = G h``. So the privacy noise of the estimating
-function is that of a fixed linear function of the released margins. If ψ is in the span of G, the
-model has no part in it and the estimating function is unbiased. *Proof.* ``λ = (G' V G)⁻¹ (T − G'
-W)``, and ``ψ' V G (G' V G)⁻¹ = h'``.
+Privacy noise of the estimating function is that of a linear function of the released margins, and
+the model has no part in it where ψ is in the span of G (Theorem 75).
 
 What ψ has outside the span is estimated by the model alone: it is as right as the independence that
 the model assumes. The sampling covariance of the estimating function is that of ψ over the rows,

@@ -1,20 +1,10 @@
-r"""Purses: parts of a ledger's budget by analyst or project.
+"""Purses: parts of a ledger's budget by analyst or project.
 
-*Theorem 76.* A charge to a purse is accepted only if the purse's filter and the table's both accept
-it, in one transaction.
-
-1. Against all analysts together, whatever they tell each other, the releases satisfy the table's
-   guarantee: every charge passed the table's filter, which is valid for adaptive charges
-   (`filters`), and analysts who cooperate are one adaptive analyst.
-2. Under `PureDP` or `ZCDP` the table never refuses what a **reserved** purse accepts. So answers
-   and refusals of its holder depend on the purse's releases only, and satisfy the purse's
-   guarantee, against a holder who learns nothing of the releases charged elsewhere.
-
-*Proof of 2.* Write s for the table's total, c for its capacity, ``u_j`` for the capacity of the
-reserved purse j minus what it spent. Declarations and charges are refused unless afterwards
-``s + sum_j u_j <= c``. A charge of cost a to the reserved purse i that its filter accepts has ``a
-<= u_i``; it raises s by a, lowers ``u_i`` by a and leaves the sum unchanged, so the table accepts
-it. Costs add up under both guarantees. A void charge lowers s only; the purse's part stays spent.
+A charge is accepted only if the purse's filter and the table's both accept it, in one transaction.
+So all releases together satisfy the table's guarantee. Under `PureDP` or `ZCDP` those of a
+**reserved** purse, with answers and refusals, satisfy the purse's own, against a holder who learns
+nothing of other purses' releases: the table never refuses what such a purse accepts (Theorem 76). A
+void charge lowers the table's total only; the purse's part stays spent.
 
 A purse that is not reserved can be refused because of charges to others, which may depend on their
 answers; for it only the table's guarantee is claimed. With a delta the cost of a charge depends on

@@ -1,5 +1,6 @@
 """Estimates from released cells: exact without noise, and their covariance is that of the noise."""
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -24,8 +25,9 @@ from dpmodels.inference.cell_estimates import (
 from dpmodels.inference.cell_values import Nodes, ValueNoise, no_noise
 from dpmodels.inference.links import IDENTITY, LOGIT
 from dpmodels.inference.released_cells import ReleasedCells, noise_of, sampled
+from dpmodels.postprocess.graphical.histograms import Histogram
 from dpmodels.postprocess.graphical.measurements import Residuals, centred_table
-from dpmodels.postprocess.graphical.values import values_of_levels
+from dpmodels.postprocess.graphical.values import values_of_histogram, values_of_levels
 from dpmodels.postprocess.residuals import components, summed
 
 Z_95 = 1.959964
@@ -107,6 +109,25 @@ def scores():
 def test_least_squares_of_pairs_are_those_of_the_rows():
     law, *_ = pair_regression(released(COUNTS, SDS), scores(), intercept=True)
     np.testing.assert_allclose(law.params, weighted(COUNTS), rtol=1e-9)
+
+
+# Of 2,000 rows at each of 50 numbers, `power` determines how many have the second level.
+@pytest.mark.parametrize(("power", "sd"), [(1.0, 1e-3), (3.0, 1e-3), (3.0, 1e4), (0.4, 1e-3)])
+def test_slopes_allow_for_lines_that_bend_in_the_cells_at_both_ends(power, sd):
+    edges, x = np.linspace(0, 1, 51), (np.arange(50) + 0.5) / 50
+    counts, chance, ends = np.full(50, 2e3), x**power, (0, 15, 25, 35, 50)
+    histogram = Histogram(edges, counts, 1e-6, ends)
+    tables = np.add.reduceat(np.column_stack([1 - chance, chance]) * 2e3, ends[:-1])
+    sds = {part: sd if part else 0.0 for part in ((), (0,), (1,), (0, 1))}
+    parts = {part: centred_table(summed(np.pad(tables, (0, 1)), (0, 1), part)) for part in sds}
+    cells = (values_of_histogram(histogram), values_of_levels(np.arange(2.0)))
+    columns = [Scores(i, of, of.points, 0.5) for i, of in enumerate(cells)]
+    law, *_ = pair_regression(Residuals((5, 3), parts, sds), columns, intercept=True)
+    error = law.params[1] - np.polyfit(x, chance, 1)[0]
+    bend = math.sqrt(law.values.covariance[1, 1])
+    # The noise of the tables is 10^7 times as large in one case, and hides that the line bends.
+    assert (bend > 1e-3) == (power != 1 and sd < 1)
+    assert abs(error) < max(Z_95 * bend, 1e-6) or sd > 1
 
 
 def test_the_released_residual_squares_are_those_of_the_rows():

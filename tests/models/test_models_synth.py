@@ -185,6 +185,20 @@ def test_rows_move_sums_by_where_they_are_in_their_cells(power, monkeypatch):
     np.testing.assert_allclose(in_parts[1], moved[1])
 
 
+def test_slopes_of_groups_bend_only_where_groups_depend_on_the_number():
+    source = synthetic("~ age + sex + drug", cuts=4).source
+    grid, cells = synthetic_source.grid_of(source, [0, 1, 2]), source.columns[0].cells
+    points = (cells.points, cells.cell)
+
+    def bends_of(scores):
+        return cells.by_bends(grid._along(0, *points, scores)[2])[:, 0]
+
+    ages = bends_of(lambda values, _: values["age"][:, None])
+    np.testing.assert_allclose(ages, 0, atol=1e-9 * N_ROWS)
+    groups = bends_of(lambda values, _: (values["age"] * (values["sex"] == 0))[:, None])
+    assert (np.abs(groups) > 1e-3).sum() == 2
+
+
 @pytest.mark.product
 def test_what_the_released_tables_do_not_determine_is_flagged(syn):
     assert not syn.mean("age ~ sex").assumes

@@ -47,6 +47,21 @@ def test_products_of_two_numbers_in_cells_are_those_of_the_rows():
         assert abs(of.rows @ of.means(of.points**2) / of.rows.sum() - 1) < 0.012
 
 
+def test_slopes_with_their_bends_are_those_of_quadratics():
+    values = values_of_histogram(
+        histogram_of(np.random.default_rng(2).gamma(1.5, 1, 50_000) - 3)[0]
+    )
+    means, square = values.means(values.points), values.means(values.away**2)
+    for degree in (0, 1, 2):
+        sums = values.rows * means**degree
+        slopes = degree * means ** max(degree - 1, 0)
+        bent = values.by_bends((values.bends @ sums)[values.cell, None] * values.points[:, None])
+        without = square * (values.slopes @ sums)
+        np.testing.assert_allclose(without + bent[:, 0], values.rows * square * slopes, atol=1e-6)
+        assert np.allclose(bent, 0, atol=1e-6) == (degree < 2)
+        assert not bent[1:-1].any()
+
+
 def test_two_points_have_the_moments_of_the_cell():
     x = np.random.default_rng(2).gamma(1.5, 1, 50_000) - 3
     values = values_of_histogram(histogram_of(x)[0])

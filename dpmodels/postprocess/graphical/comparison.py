@@ -1,12 +1,7 @@
 """How far a fitted model is off: pairs it does not contain, and errors of margins by its noise.
 
-*Theorem.* Let y be the released component of a pair outside every clique, with noise covariance
-``σ² C``, and μ the model's expected counts. If the population has the distribution of the model,
-``C μ`` given, ``T = |y − C μ|²`` has the mean ``tr Σ`` and the variance ``2 tr Σ²`` of a quadratic
-form in normal variables with ``Σ = σ² C + C diag(μ) C``, up to the error of μ itself. *Proof.* The
-noise is Gaussian and independent of the rows, whose counts have at most the covariance
-``diag(μ)``. The tail is that of the multiple of chi-square with these two moments (Satterthwaite
-1946).
+*Pairs.* The squared distance of a released pair from the model's is compared with the multiple of
+chi-square that has the moments of its noise and of sampling (Theorem 74 e; Satterthwaite 1946).
 
 *Errors of margins.* A release is simulated from the model: the components that were measured inside
 its cliques, of its own expected counts, with noise of the known distribution. A model is fitted to

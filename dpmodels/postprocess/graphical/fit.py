@@ -1,11 +1,8 @@
 """Fit a graphical model to released residual components: the dual of a penalised likelihood.
 
-*Theorem.* Let y_A be released components with noise covariance ``Σ_A = σ_A² C_A``, ``C_A = ⊗(I −
-J/n_i)``, and C_A m_A(p) those of n rows with the distribution p. The minimum over λ of the convex
-function ``n log Z(λ) − Σ λ_A·y_A + (τ/2) Σ σ_A² |C_A λ_A|²``, with ``p_λ ∝ q exp Σ_A (C_A
-λ_A)(x_A)``, is reached where ``y_A − C_A m_A(p_λ) = τ Σ_A λ_A``, and there p_λ minimises ``n KL(p
-‖ q) + Σ_A |y_A − C_A m_A(p)|²/(2 τ σ_A²)``. *Proof.* Setting the gradient to 0 is the equation;
-the two functions are Fenchel duals, and strictly convex on what the components determine.
+Of components y_A with noise of sd σ_A, centred by C_A, the minimum over λ of the convex function
+``n log Z(λ) − Σ λ_A·y_A + (τ/2) Σ σ_A² |C_A λ_A|²`` has the distribution p_λ that minimises ``n
+KL(p ‖ q) + Σ_A |y_A − C_A m_A(p)|²/(2 τ σ_A²)``, m_A(p) its components (Theorem 74 c).
 
 With τ = 1 the second term is the exact log-likelihood of the noise. A smaller τ trusts the release
 more than the base measure q, the product of released one-way margins: of :func:`strength` and less

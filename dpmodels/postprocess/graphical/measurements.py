@@ -1,12 +1,4 @@
-"""Released residual components of one table: by round, combined, and as margins.
-
-*Theorem.* Let the components of several independent releases have the noise covariances ``σ²
-⊗_{i∈A} (I − J/n_i)``. The best linear unbiased estimate of every margin is made of the means of
-each component weighted by ``1/σ²``, of which the variance is ``1/Σ σ⁻²``.
-
-*Proof.* Components of different A have uncorrelated noise, and the covariances of one A are
-multiples of one matrix: :mod:`dpmodels.postprocess.residuals`.
-"""
+"""Released residual components of one table: by round, combined, and as margins (Theorem 74 b)."""
 
 from __future__ import annotations
 
@@ -114,12 +106,7 @@ def combined(first: Residuals, second: Residuals) -> Residuals:
 def without_missing(released: Residuals) -> Residuals:
     """Return the components of rows without missing values, for variables where none are detected.
 
-    *Theorem.* Let y be a component with noise covariance ``σ² ⊗ (I − J/n_i)``. Without the last
-    level of a variable, and centred again, its noise has the same covariance with ``n_i − 1``, and
-    its mean is the component of a table that has no rows in that level. *Proof.* With P the matrix
-    that leaves out the level and C the centring of what remains, ``C P (I − J/n) = C P``, since P
-    takes the vector of ones to ones and C takes these to 0. So the noise has the covariance ``σ² C
-    P Pᵀ C = σ² C``, and the mean is C P times the table.
+    Without their last level these have noise of the same form (Theorem 89 c).
     """
     is_left_out = [n > 1 and not released.has_missing(i) for i, n in enumerate(released.sizes)]
     sizes = tuple(n - less for n, less in zip(released.sizes, is_left_out, strict=True))

@@ -1,9 +1,7 @@
 """A graphical model of one table: its expected counts by clique, and in any other margin.
 
-*Theorem.* For potentials θ_c of the cliques of a junction tree, ``p(x) ∝ exp Σ_c θ_c(x_c)``, two
-passes of sums over separators give log Z and all clique margins exactly. *Proof.* Separators
-contain all that a clique shares with earlier ones, so sums may be taken from the last clique to
-the first, each over variables that occur nowhere else (Lauritzen and Spiegelhalter 1988).
+Two passes of sums over the separators of a junction tree give log Z and the margins of all cliques
+(Theorem 74 c; Lauritzen and Spiegelhalter 1988).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Rows drawn from a graphical model, in whole counts, and numbers within their cells.
 
 Cliques are taken in order. Rows with the same levels of the separator are divided between the
-levels of the new variables by controlled rounding: with N rows and probabilities p, each level
-gets ``⌊N F + U⌋ − ⌊N F₋ + U⌋`` rows, F the running sum of p and U uniform: within one row of ``N
-p``, and ``N p`` in the mean. Rows that are alike in earlier variables are spread over the levels.
+levels of the new variables by controlled rounding, within one row of the model (Theorem 74 d).
+Rows that are alike in earlier variables are spread over the levels.
 Then some rows change a level, until each variable has the counts of its own margin (Theorem 109).
 """
 

@@ -1,12 +1,7 @@
 """Released components of a table, shrunk towards those of public rows.
 
-*Theorem.* Let y be released components with independent normal noise, d degrees of freedom in all,
-in units of their noise sds; let μ be their exact values, and t any point of their space that does
-not depend on this noise. For ``d ≥ 3`` the point ``t + max(0, 1 − (d − 2)/|y − t|²) (y − t)`` has a
-smaller expected squared distance from μ than y, whatever μ and t are. *Proof.* The covariance of a
-component is ``σ²`` times a projection, so in an orthonormal basis of the space ``y − t`` is normal
-with mean ``μ − t`` and covariance I (James and Stein 1961 for the estimator, Baranchik 1964 for its
-positive part).
+A point towards that of public rows is nearer to the exact components in the mean, whatever both are
+(Theorem 88): positive-part estimates of at least three degrees of freedom.
 
 So public rows cannot raise the error in the mean, from whatever population they are. Where t is
 near, the distance is mostly noise and most of it goes. Large components are shrunk by themselves,

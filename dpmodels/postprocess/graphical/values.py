@@ -1,14 +1,10 @@
 """What is known of a number within its coarse cells: its values, and how others change with it.
 
-*Theorem.* Let x have the mean s_c in cell c, ``P(b)`` be the probability of cell b, and let ``E[z |
-x]`` be a line within each cell, with the slope ``Σ_b D_cb E[z | b]`` that neighbouring cells have.
-Then ``E[z f(x)] = Σ_b P(b) E[z | b] f*_b`` for every f, with ``f*_b = E[f | b] + Σ_c Cov(x, f | c)
-P(c) D_cb/P(b)``: one set of values f* for every z. *Proof.* Given c, ``E[z f] = E[z] E[f] + Cov(E[z
-| x], f)``.
-
-So sums of products of two numbers are those of their values ``f*`` over the released tables, and
-cells do not shrink slopes. In integrals a number has two points in each cell, with the mean, the
-variance and the third moment of the fine cells (Gauss's rule).
+Other columns have means that are lines in the number within each cell, of the slope that cells
+beside it have. So sums of products of two numbers are those of their values ``f*`` over the
+released tables, and cells do not shrink slopes (Theorem 84). That slopes may bend in the cells at
+both ends is part of the noise (Theorem 116). In integrals a number has two points in each cell,
+with the mean, the variance and the third moment of the fine cells (Gauss's rule).
 
 Rows beyond the range that is clear of the noise are read as at its end, but for the tail that
 :func:`dpmodels.postprocess.ranges.excess_beyond` estimates: a point with the excess and its square.
@@ -20,6 +16,7 @@ counts beyond do not contradict, of a scale up to the length of the range.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -91,14 +88,22 @@ class CellValues:
 
     @cached_property
     def slopes(self) -> Floats:
-        """``P(c) D_cb/P(b)`` of the theorem, shape (cells c, cells b)."""
+        """``P(c) D_cb/P(b)`` of Theorem 84, shape (cells c, cells b)."""
+        return self._by_means(lambda at: np.asarray(np.gradient(np.eye(len(at)), at, axis=0)))
+
+    @cached_property
+    def bends(self) -> Floats:
+        """What `slopes` at both ends lack of those of quadratics, which they have inside."""
+        return self._by_means(_bends)
+
+    def _by_means(self, slopes_at: Callable[[Floats], Floats]) -> Floats:
         means = self.means(self.points)
         n_cells = len(means)
         order = np.argsort(means, kind="stable")
         if n_cells < 2 or not np.diff(means[order]).min() > 0 or not self.away.any():
             return np.zeros((n_cells, n_cells))
         slopes = np.empty((n_cells, n_cells))
-        slopes[np.ix_(order, order)] = np.gradient(np.eye(n_cells), means[order], axis=0)
+        slopes[np.ix_(order, order)] = slopes_at(means[order])
         return (self.rows * self._shrunk)[:, None] * slopes / self.rows
 
     @cached_property
@@ -149,6 +154,10 @@ class CellValues:
         shifts = self._less_reference(self.points[:, None]) * turned
         return self._by_count(self._less_reference(sums + self.away[:, None] * slopes) - shifts)
 
+    def by_bends(self, bends: Floats) -> Floats:
+        """Return how sums of a function move by the bends, which are by point, by cell."""
+        return self._sums((self.away[:, None] * bends).T).T
+
     def at_points(self, sums: Floats, of_points: Floats, points: Floats, cell: Integers) -> Floats:
         """Return by how much more sums move with a row at other points than with one of its cell.
 
@@ -186,6 +195,16 @@ class CellValues:
         is_other = [references == OF_CELL, references == AT_END]
         replaced = np.select(is_other, [means, ends], function[self.references])
         return np.asarray(self.noise[:, None] * (function - replaced))
+
+
+def _bends(means: Floats) -> Floats:
+    """Return the slopes at both ends of quadratics through three means, less those through two."""
+    bends = np.zeros((len(means), len(means)))
+    for order in (slice(None), slice(None, None, -1)) if len(means) > 2 else ():
+        gap, before = -np.diff(means[order][:3])
+        differences = np.array([1 / gap, -1 / gap - 1 / before, 1 / before])
+        bends[order, order][0, :3] = gap / (gap + before) * differences
+    return bends
 
 
 def values_of_levels(levels: Floats) -> CellValues:
