@@ -364,7 +364,7 @@ def _bent(
 ) -> Floats:
     """Return how these sums move if slopes bend at the ends of the variable of some parts.
 
-    By end; squares are less those of the noise (Theorem 116 c).
+    By end; squares are less those of the noise (Theorem 115 c).
     """
     cells, moves = parts[inside[0]].cells, [np.zeros(left.shape[1])]
     by_part = cells.by_bends(np.column_stack([parts[k].points for k in inside]))

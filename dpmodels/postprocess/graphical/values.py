@@ -3,7 +3,7 @@
 Other columns have means that are lines in the number within each cell, of the slope that cells
 beside it have. So sums of products of two numbers are those of their values ``f*`` over the
 released tables, and cells do not shrink slopes (Theorem 84). That slopes may bend in the cells at
-both ends is part of the noise (Theorem 116). In integrals a number has two points in each cell,
+both ends is part of the noise (Theorem 115). In integrals a number has two points in each cell,
 with the mean, the variance and the third moment of the fine cells (Gauss's rule).
 
 Rows beyond the range that is clear of the noise are read as at its end, but for the tail that
