@@ -250,7 +250,8 @@ class ScoreNoise:
             exact.by_length(ENDS), plan.scales[LENGTHS], entropy, law
         )
         noise = CellNoise("laplace" if law is add_noise.LAPLACE else "gaussian", law.sd * scale)
-        price = sum_sd * math.sqrt(finer.columns)
+        # What is cut off a logit may all have one direction, and stands beside the noise in it.
+        price = sum_sd * (1.0 if self.is_bounded else math.sqrt(finer.columns))
         longest, cut = longest_score(
             ENDS, counts, noise, price, self.aligned, with_hidden=self.is_bounded
         )

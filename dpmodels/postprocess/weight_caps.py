@@ -146,20 +146,22 @@ def longest_score(
     `counts` are numbers of units by length, in cells that end at `limits`, and `price` is the noise
     of the sum for a length of 1. A part `aligned` of what is cut off is taken to have one
     direction. The sum is the root of the square of its estimate and of that estimate's noise sd;
-    `with_hidden` a quantile by the laws given all cells: units beyond those in which any are
-    detected are few, and may be most of what is cut off (docs/theory.md, Theorem 107). Numbers of
-    units are whole: with little noise they are known.
+    `with_hidden` a quantile by the laws given all cells, and a length is chosen by the larger of
+    the two, beyond the cells in which units are detected too: units that noise hides are few, and
+    may be most of what is cut off (docs/theory.md, Theorem 107). Numbers of units are whole: with
+    little noise they are known.
     """
     every_edge = np.append(limits[0] / 2, limits)
     counts = np.rint(counts) if noise.sd < TOLD_SD else counts
     edges, occupied = _occupied(every_edge, counts, noise)
     _, totals, sds = _cut_off(edges, occupied, noise)
-    cut = np.hypot(totals, sds)
-    best = int(np.argmin(np.hypot(price * edges[1:], aligned * cut)))
-    longest = float(edges[best + 1])
+    cut = chosen_by = np.hypot(totals, sds)
     if with_hidden:
-        return longest, excess_above(every_edge, counts, noise, longest).upper
-    return longest, float(cut[best])
+        excesses = [excess_above(every_edge, counts, noise, float(end)) for end in limits]
+        cut = np.array([excess.upper for excess in excesses])
+        chosen_by = np.maximum(np.pad(chosen_by, (0, len(limits) - len(chosen_by))), cut)
+    best = int(np.argmin(np.hypot(price * limits[: len(cut)], aligned * chosen_by)))
+    return float(limits[best]), float(cut[best])
 
 
 def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:

@@ -225,13 +225,13 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
             notes += Rank.DETAIL(f"For standard errors use {advice}.")
     else:
         notes += _error_notes(sandwich, int((~identified).sum()), fit.release)
-    if isinstance(fit, GLMResult) and fit.release.meat is not None:
-        return (*notes, *(header.step_note(fit) if identified.any() else ()))
     if fit.release.ball is not None and fit.release.ball.shortened_sd > 0:
         notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
             "the other rows, and all rows if the model holds for all."
         )
+    if isinstance(fit, GLMResult) and fit.release.meat is not None:
+        return (*notes, *(header.step_note(fit) if identified.any() else ()))
     clip = fit.call.clip if fit.release.clip is None else fit.release.clip
     if not math.isnan(clip):
         released = ", a released bound," if clip != fit.call.clip else ""

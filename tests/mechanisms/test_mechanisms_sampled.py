@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import dpmodels as dp
 from dpmodels.design.parts import SLOTS
@@ -393,6 +394,34 @@ def test_what_is_cut_off_in_one_direction_has_units_that_noise_hides():
         longest, cut = longest_score(ENDS, counts, noise, 17.7, 1.0, with_hidden=True)
         below.append(cut < 0.45 * np.maximum(lengths - longest, 0).sum())
     assert np.mean(below) < 0.45
+
+
+def test_lengths_of_logits_leave_little_that_noise_hides():
+    """A tenth of the units has long scores.
+
+    Of 400 choices 220 is cut off on average, with a standard error of 7.4: more than 272 has a
+    chance below 1e-6. By lengths among those at which units are detected it is 324.
+    """
+    from dpmodels.postprocess.weight_caps import longest_score
+
+    rng, noise, beyond = np.random.default_rng(6), CellNoise("gaussian", 25.0), []
+    lengths = np.exp(np.append(rng.normal(0, 0.7, 4_500), rng.normal(1.4, 0.9, 500)))
+    cells = np.minimum(np.searchsorted(ENDS, lengths), len(ENDS) - 1)
+    exact = np.bincount(cells, minlength=len(ENDS))
+    for _ in range(400):
+        counts = exact + rng.normal(0, 25, len(ENDS))
+        longest, _ = longest_score(ENDS, counts, noise, 12.3, 1.0, with_hidden=True)
+        beyond.append(np.maximum(lengths - longest, 0).sum())
+    assert np.mean(beyond) < 272
+
+
+@pytest.mark.parametrize("z", [math.sqrt(3), 1.96, 3.0])
+def test_a_bound_of_a_bias_counts_as_a_standard_deviation(z):
+    bias = np.append(np.linspace(0, 4, 401), [10.0, 100.0])
+    half = z * np.hypot(1, bias)
+    covered = norm.cdf(half - bias) - norm.cdf(-half - bias)
+    assert covered.min() == pytest.approx(2 * norm.cdf(z) - 1, abs=1e-12)
+    assert np.argmin(covered) == 0
 
 
 def test_nothing_is_cut_off_where_noise_hides_no_unit():

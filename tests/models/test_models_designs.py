@@ -1,6 +1,8 @@
 """Estimates under a survey design: R's survey at a huge budget, the cap, refusals, reports."""
 
+import json
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -338,3 +340,46 @@ def test_no_variance_exceeds_that_of_rows_at_both_ends_of_the_range():
     assert estimates.max() == pytest.approx(largest)
     for fit in fits:
         assert max(fit.conf_int().to_numpy().max(), fit.noise_int().to_numpy().max()) <= largest
+
+
+REFERENCE = Path(__file__).parent / "design_reference"
+STORED = json.loads((REFERENCE / "survey.json").read_text())
+TWO_STAGES = {
+    "weights": {},
+    "strata": {"strata": "stratum"},
+    "psus": {"psu": "psu"},
+    "both": {"psu": "psu", "strata": "stratum"},
+    "finite": {
+        "psu": "psu",
+        "strata": "stratum",
+        "fpc": {"north": 12, "south": 9, "east": 40, "west": 8},
+    },
+}
+
+
+@pytest.mark.parametrize(("kind", "words"), TWO_STAGES.items(), ids=TWO_STAGES)
+def test_the_design_effect_and_degrees_of_freedom_are_those_of_r(kind, words):
+    """R: ``deff(svymean(~y, design, deff = TRUE))`` and ``degf``.
+
+    R divides by the variance of n rows drawn without replacement, here rows are drawn with it.
+    """
+    rows, stored = pd.read_csv(REFERENCE / "table.csv"), STORED[kind]
+    book = dp.codebook(y=(0, 100), group=["a", "b", "c"], stratum=[*TWO_STAGES["finite"]["fpc"]])
+    design = dp.design(weights="w", bounds=(1, 50), weights_are="design", **words)
+    options = {"codebook": book, "design": design, **HUGE}
+    of_mean = dp.dp_mean("~ y", rows, **options).design.iloc[0]
+    shares = dp.dp_table("~ group", rows, **options).design
+    assert shares["df"].to_numpy() == pytest.approx(stored["degrees"], rel=1e-8)
+    weights = rows.groupby("psu" if "psu" in words else rows.index)["w"].sum()
+    kish = weights.sum() ** 2 / (weights**2).sum()
+    assert of_mean["df"] == pytest.approx(min(kish - 1, stored["degrees"]), rel=1e-8)
+    if "psu" in words:
+        assert np.isnan(of_mean["deff"])
+        return
+    of_r = stored["effect"] * (1 - len(rows) / rows["w"].sum())
+    assert of_mean["deff"] == pytest.approx(of_r, rel=1e-8)
+    assert of_mean["effective_n"] == pytest.approx(len(rows) / of_r, rel=1e-8)
+    errors = np.diag(np.reshape(stored["proportions"]["covariance"], (3, 3)))
+    proportions = np.array(stored["proportions"]["estimate"])
+    simple = proportions * (1 - proportions) / (len(rows) - 1)
+    assert shares["deff"].to_numpy() == pytest.approx(errors / simple, rel=1e-8)

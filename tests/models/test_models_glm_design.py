@@ -157,3 +157,20 @@ def test_a_step_of_rates_may_be_too_short_by_the_fall_of_the_curvature():
     hidden = replace(release, curvature=replace(release.curvature, bread=-bread))
     assert _bend_of_rates(hidden, bread @ direction) > 1
     assert _bend_of_rates(replace(release, clip=None), bread @ direction) == 0.0
+
+
+@pytest.mark.parametrize("response", ["count", "y"])
+def test_a_table_says_that_rows_beyond_the_released_ball_were_left_out(response):
+    rng = np.random.default_rng(4)
+    x = np.minimum(np.exp(rng.normal(size=4_000)), 80)
+    rows = pd.DataFrame({"x": x, "w": rng.integers(1, 20, 4_000)})
+    rows["count"] = np.minimum(rng.poisson(np.exp(0.1 * np.minimum(x, 10))), 15)
+    rows["y"] = np.where(rng.random(4_000) < 1 / (1 + np.exp(-x / 4)), "1", "0")
+    book = dp.codebook(x=(0, 80), count=(0, 15), y=["0", "1"])
+    options = {"codebook": book, "design": dp.design(**WEIGHTS), "eps": 1.0, "delta": 1e-6}
+    family = "poisson" if response == "count" else "binomial"
+    with dp.simulation(seed=4):
+        fit = dp.dp_glm(f"{response} ~ x", rows, family=family, **options)
+    assert fit.release.ball.shortened_sd > 0
+    printed = " ".join(fit.summary().as_text().split())
+    assert "Rows farther than the row norm from a released centre were left out" in printed
