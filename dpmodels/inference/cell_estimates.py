@@ -376,8 +376,8 @@ def _bent(
             bent = np.append(by_part[end, inside.index(k)] * cells.bends[end], 0.0)
             weights = np.multiply.outer(bent, parts[j].values)
             weights = (weights if first < second else weights.T).reshape(-1, 1)
-            term, both = tuple(sorted((first, second))), left[k] * right[j] + right[k] * left[j]
-            tables[term] = tables.get(term, 0.0) + weights * both
+            term, factors = tuple(sorted((first, second))), left[k] * right[j] + right[k] * left[j]
+            tables[term] = tables.get(term, 0.0) + weights * factors
         total = sum(of.T @ released.table(term).ravel() for term, of in tables.items())
         rest = np.maximum(total**2 - np.diagonal(noise_of(tables, released)), 0.0)
         moves.append(np.copysign(np.sqrt(rest), total))

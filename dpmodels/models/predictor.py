@@ -225,8 +225,8 @@ def _identifies(spec: VerbSpec[object], choice: Planned, n_rows: int, share: flo
 
     It is remembered, as calls are repeated: a request decides its mechanism's plan.
     """
-    codebook, others = spec.request.codebook, {**vars(spec.request), "codebook": None}
-    facts = (codebook, repr(others), repr(choice.strategy), n_rows, share)
+    codebook, options = spec.request.codebook, {**vars(spec.request), "codebook": None}
+    facts = (codebook, repr(options), repr(choice.strategy), n_rows, share)
     suffices = _remembered.get(facts)
     if suffices is None:
         if len(_remembered) >= REMEMBERED:

@@ -41,10 +41,10 @@ def parts_joined(points: tuple[float, ...], degree: int, *, clustered: bool = Fa
     """
     if not clustered:
         return joined(points, degree)
-    together, apart = joined(points, 2), joined(points, 1)
-    parts = np.zeros((len(together) + len(apart), 5))
-    parts[[0, 1, 2, *range(5, 2 + len(together))], :3] = together
-    parts[[3, 4, *range(2 + len(together), len(parts))], 3:] = apart
+    squares, products = joined(points, 2), joined(points, 1)
+    parts = np.zeros((len(squares) + len(products), 5))
+    parts[[0, 1, 2, *range(5, 2 + len(squares))], :3] = squares
+    parts[[3, 4, *range(2 + len(squares), len(parts))], 3:] = products
     return parts
 
 

@@ -87,8 +87,8 @@ def _with_amount(call: Call, guarantee: Guarantee) -> Call:
     if call.options.get("share") is None and not isinstance(call.options.get("eps"), str):
         return call
     amounts = ("eps", "share", "delta")
-    kept = {key: value for key, value in call.options.items() if key not in amounts}
-    return replace(call, options={**kept, "budget": guarantee})
+    options = {key: value for key, value in call.options.items() if key not in amounts}
+    return replace(call, options={**options, "budget": guarantee})
 
 
 PLAN: Final = Command("Price a study and simulate its errors; nothing is spent", _add, _run)

@@ -416,8 +416,8 @@ class PersonSums(Unshown):
         np.add.at(self._steps, at, np.rint(within * STEPS).astype(np.int64))
         if len(self._points):
             ends = self._points.min(initial=0.0), self._points.max(initial=1.0)
-            far = (np.clip(positions, *ends) - within) / self._reach
-            np.add.at(self._far, at, np.rint(far * STEPS).astype(np.int64))
+            beyond = (np.clip(positions, *ends) - within) / self._reach
+            np.add.at(self._far, at, np.rint(beyond * STEPS).astype(np.int64))
 
     def _numbers(self, persons: Integers, cells: Indices) -> Integers:
         """Return the indices of persons' sums in cells, and extend the arrays."""
@@ -442,12 +442,12 @@ class PersonSums(Unshown):
         if self._tally.cells > 1:
             keys = self._keys.high[: len(occupied)].view(np.int64)
         persons, cells = np.divmod(keys, self._tally.cells)
-        rows, steps, far = self._rows[occupied], self._steps[occupied], self._far[occupied]
+        rows, steps, beyond = self._rows[occupied], self._steps[occupied], self._far[occupied]
         n_sharing = self._shared_by(persons, rows)
         total: Objects = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
         for at in range(0, len(occupied), _BLOCK):
             block = slice(at, at + _BLOCK)
-            places = (steps[block] + self._reach * far[block]) / (rows[block] * float(STEPS))
+            places = (steps[block] + self._reach * beyond[block]) / (rows[block] * float(STEPS))
             total = total + self._block(rows[block], places, n_sharing[block], cells[block], units)
         return total
 
