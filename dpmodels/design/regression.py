@@ -48,9 +48,10 @@ class WeightedDesign(PrivateDesign):
         columns: Mapping[str, Floats],
         lattice: Lattice,
         squares: Floats | None,
+        extremes: Floats,
     ) -> None:
         weight, declared, rows = columns[self.weight], self.declared, augmented[1:]
-        factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
+        factor = self._factor
         multiply_columns(coded, factor, rows, (self.public.lower, self.public.upper))
         rows -= (self.scaling.centre * factor)[:, None]
         # Rows outside the ball are shrunk as they are without weights.

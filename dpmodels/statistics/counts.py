@@ -24,14 +24,15 @@ from dpmodels.design.cells import (
     by_placement,
     in_cells,
 )
-from dpmodels.design.columns import FOLDS, Span, placed
-from dpmodels.design.parts import Part, Unshown
+from dpmodels.design.columns import FOLDS, placed
+from dpmodels.design.parts import BoundCounts, Part, Unshown, by_bounds
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.formula.values import BoundSide, Real
 from dpmodels.frames.persons import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import (
+    Fingerprint,
     OverDesigns,
     Statistic,
     additive,
@@ -61,6 +62,8 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     if bounds and (sides := private.by_bounds(bounds)) is not None:
         exact = sides.ravel().astype(object) * units_per_row
         return Statistic("counts", exact, int(sides[0].sum()), basis)
+    if bounds and private.rows.can_be_thinned:
+        return CountsBeside(private, bounds, units_per_row, basis)
     neighbours = private.rows.terms.neighbours
     flags = [by_person(tally, neighbours) for tally in private.tallies]
     coded = private.coded()
@@ -84,6 +87,39 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     return Statistic("counts", np.concatenate(parts), n_rows, basis)
 
 
+class CountsBeside(Statistic):
+    """Counts by bounds, made while another statistic reads the rows, or in a reading of their own.
+
+    Whether another one has read all rows by then changes the time it takes and nothing else.
+    """
+
+    __slots__ = ("_counter", "_private", "_units_per_row")
+
+    def __init__(
+        self, private: PrivateCells, sides: list[BoundSide], units_per_row: int, basis: Fingerprint
+    ) -> None:
+        super().__init__("counts", np.zeros(4 * len(sides), dtype=object), 0, basis)
+        self._private, self._units_per_row = private, units_per_row
+        self._counter = private.rows.counter = BoundCounts(sides)
+
+    @property
+    def _kind(self) -> type[Statistic]:
+        return Statistic
+
+    def cross(self) -> tuple[Numbers, int]:
+        """Return the exact integers and the row count, after a reading where none was complete."""
+        counter = self._counter
+        if counter.total is None:
+            counter.start()
+            for part in self._private.parts(count_public=True):
+                for span, *_ in placed(None, part.rows, WHOLE_ROWS):
+                    counter.add(part.at(span).of_counted)
+            counter.complete()
+        assert counter.total is not None
+        exact = counter.total.ravel().astype(object) * self._units_per_row
+        return exact, int(counter.total[0].sum())
+
+
 class RowCounts(Unshown):
     """Numbers of rows, or sums of their parts in units, by cell of some tables.
 
@@ -104,7 +140,8 @@ class RowCounts(Unshown):
         """Add the rows of a part, block by block."""
         if self._bounds:
             for span, _, times in placed(part.places, part.rows, WHOLE_ROWS, FOLDS):
-                self._total += times * by_bounds(self._bounds, part, span)
+                columns = part.at(span).of_counted
+                self._total += times * by_bounds(self._bounds, columns).ravel()
         elif self._tallies:
             for block, _ in by_placement(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
@@ -127,25 +164,6 @@ def _only_bounds(tallies: tuple[Tally, ...]) -> list[BoundSide]:
     bounds = [side for side in sides if isinstance(side, BoundSide)]
     is_alone = all(len(tally.factors) == 1 and not tally.degree for tally in tallies)
     return bounds if is_alone and len(bounds) == len(sides) else []
-
-
-def by_bounds(bounds: list[BoundSide], part: Part, span: Span) -> Integers:
-    """Count the rows of a block below, between and above bounds, and the incomplete ones."""
-    counts, mask = np.zeros((len(bounds), 4), dtype=np.int64), None
-    if part.counted is not None:
-        mask = part.counted[span]
-    for line, bound in zip(counts, bounds, strict=True):
-        values = part.columns[bound.name][span]
-        if mask is not None:
-            values = np.where(mask, values, np.nan)
-        # A nan is smallest and largest, and neither within bounds nor beyond them.
-        smallest, largest = np.minimum.reduce(values), np.maximum.reduce(values)
-        line[1] = len(values)
-        if not (smallest >= bound.lower and largest <= bound.upper):
-            masks = (values < bound.lower, values > bound.upper, np.isnan(values))
-            line[[0, 2, 3]] = [np.count_nonzero(beyond) for beyond in masks]
-            line[1] -= line[[0, 2, 3]].sum()
-    return counts.ravel()
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> Numbers:

@@ -139,7 +139,7 @@ def test_numbers_beyond_bounds_are_those_of_each_row(scale, subset):
     columns["c"][5:15] = [1.0, -1.0] * 5
     sides = [BoundSide(name, -1.0, 1.0) for name in "abc"]
     part = Part(columns, rng.random(500) < 0.7 if subset else None, None)
-    result = by_bounds(sides, part, slice(3, None)).reshape(3, 4)
+    result = by_bounds(sides, part.at(slice(3, None)).of_counted)
     for side, numbers in zip(sides, result, strict=True):
         cells = side(columns)[3:]
         cells[~part.counted[3:] if subset else slice(0)] = np.nan
