@@ -37,8 +37,8 @@ from dpmodels.noise.lattice import (
 )
 from dpmodels.typing import Flags, Floats
 
-# Rows are coded for several blocks at a time, so that threads wait less and columns are read in long
-# runs; or fewer of many columns, so that a processor's cache holds their cells.
+# Rows are coded for several blocks at a time, so that threads wait less and columns are read in
+# long runs; or fewer of many columns, so that a processor's cache holds their cells.
 BLOCKS_A_TURN = 4
 CELLS_A_TURN, FEWEST_A_TURN = 2**20, 512
 # Parts in memory that threads take on before their answers are added up.

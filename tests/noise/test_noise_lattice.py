@@ -99,7 +99,8 @@ def test_rows_at_the_corners_of_their_ends_are_in_the_ball(bits, size):
     shift, lattice = factor.copy(), Lattice(bits, n_columns)
     expected, result, extremes = columns.copy(), np.empty_like(columns), np.empty((2, n_columns))
     complete = to_lattice(expected, factor, shift, lattice)
-    flags = to_lattice(list(columns), factor, shift, lattice, result, None, (lower, upper), extremes)
+    ends = lower, upper
+    flags = to_lattice(list(columns), factor, shift, lattice, result, None, ends, extremes)
     assert np.array_equal(result, expected)
     assert np.array_equal(flags, complete)
     scaled = columns * (factor * lattice.steps)[:, None]
