@@ -183,9 +183,11 @@ class BoundCounts(Unshown):
         """Start a reading."""
         self._pending: list[Integers] = []
 
-    def add(self, columns: Mapping[str, Floats], within: Container[str] = ()) -> None:
-        """Count rows; the columns `within` are known to be between their bounds."""
-        self._pending.append(by_bounds(self._sides, columns, within))
+    def add(
+        self, columns: Mapping[str, Floats], within: Container[str] = (), times: int = 1
+    ) -> None:
+        """Count rows some times; the columns `within` are known to be between their bounds."""
+        self._pending.append(times * by_bounds(self._sides, columns, within))
 
     def complete(self) -> None:
         """Let the counts be those of the rows that were read."""

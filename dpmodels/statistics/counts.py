@@ -25,7 +25,7 @@ from dpmodels.design.cells import (
     in_cells,
 )
 from dpmodels.design.columns import FOLDS, placed
-from dpmodels.design.parts import BoundCounts, Part, Unshown, by_bounds
+from dpmodels.design.parts import BoundCounts, Part, Unshown
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.formula.values import BoundSide, Real
 from dpmodels.frames.persons import Numbering
@@ -62,11 +62,11 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     if bounds and (sides := private.by_bounds(bounds)) is not None:
         exact = sides.ravel().astype(object) * units_per_row
         return Statistic("counts", exact, int(sides[0].sum()), basis)
-    if bounds and private.rows.can_be_thinned:
-        return CountsBeside(private, bounds, units_per_row, basis)
     neighbours = private.rows.terms.neighbours
     flags = [by_person(tally, neighbours) for tally in private.tallies]
     coded = private.coded()
+    if bounds and coded is private and not any(flags):
+        return CountsBeside(private, bounds, units_per_row, basis, count_public=count_public)
     pairs = list(zip(coded.tallies, flags, strict=True))
     person_sums = [PersonSums(tally, neighbours) for tally, is_by_person in pairs if is_by_person]
     row_counts = RowCounts(
@@ -93,14 +93,22 @@ class CountsBeside(Statistic):
     Whether another one has read all rows by then changes the time it takes and nothing else.
     """
 
-    __slots__ = ("_counter", "_private", "_units_per_row")
+    __slots__ = ("_count_public", "_counter", "_private", "_units_per_row")
 
     def __init__(
-        self, private: PrivateCells, sides: list[BoundSide], units_per_row: int, basis: Fingerprint
+        self,
+        private: PrivateCells,
+        sides: list[BoundSide],
+        units_per_row: int,
+        basis: Fingerprint,
+        *,
+        count_public: bool,
     ) -> None:
         super().__init__("counts", np.zeros(4 * len(sides), dtype=object), 0, basis)
         self._private, self._units_per_row = private, units_per_row
-        self._counter = private.rows.counter = BoundCounts(sides)
+        self._counter, self._count_public = BoundCounts(sides), count_public
+        if private.rows.can_be_thinned:
+            private.rows.counter = self._counter
 
     @property
     def _kind(self) -> type[Statistic]:
@@ -111,9 +119,9 @@ class CountsBeside(Statistic):
         counter = self._counter
         if counter.total is None:
             counter.start()
-            for part in self._private.parts(count_public=True):
-                for span, *_ in placed(None, part.rows, WHOLE_ROWS):
-                    counter.add(part.at(span).of_counted)
+            for part in self._private.parts(count_public=self._count_public):
+                for span, _, times in placed(part.places, part.rows, WHOLE_ROWS, FOLDS):
+                    counter.add(part.at(span).of_counted, times=times)
             counter.complete()
         assert counter.total is not None
         exact = counter.total.ravel().astype(object) * self._units_per_row
@@ -127,7 +135,6 @@ class RowCounts(Unshown):
     """
 
     def __init__(self, tallies: tuple[Tally, ...], units_per_row: int) -> None:
-        self._bounds = _only_bounds(tallies)
         divided = any(tally.degree for tally in tallies)
         self._tallies, self._units_per_row = tallies, units_per_row
         size = sum(tally.size for tally in tallies)
@@ -138,11 +145,7 @@ class RowCounts(Unshown):
 
     def add(self, part: Part) -> None:
         """Add the rows of a part, block by block."""
-        if self._bounds:
-            for span, _, times in placed(part.places, part.rows, WHOLE_ROWS, FOLDS):
-                columns = part.at(span).of_counted
-                self._total += times * by_bounds(self._bounds, columns).ravel()
-        elif self._tallies:
+        if self._tallies:
             for block, _ in by_placement(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
 

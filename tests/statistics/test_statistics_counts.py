@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmodels as dp
-from dpmodels.design.parts import Part
+from dpmodels.design.parts import Part, by_bounds
 from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import BoundSide
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.counts import by_bounds, count_sensitivity, counts, shares
+from dpmodels.statistics.counts import count_sensitivity, counts, shares
 from tests.private_rows import private_cells
 
 BOOK = dp.codebook(g=["u", "v", "w"], h=[0, 1], y=(-2, 6))

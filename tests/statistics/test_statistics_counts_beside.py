@@ -18,9 +18,7 @@ from dpmodels.statistics.counts import counts
 BOOK = dp.codebook(x=(0, 1), y=(-1e6, 1e6 + 1), z=(1e9, 1e9 + 1), g=["a", "b"], w=(0, 2))
 NAMES = ("x", "y", "z")
 SLACK = 1e-9
-SIDES = tuple(
-    BoundSide(name, BOOK[name].lower - SLACK, BOOK[name].upper + SLACK) for name in NAMES
-)
+SIDES = tuple(BoundSide(name, BOOK[name].lower - SLACK, BOOK[name].upper + SLACK) for name in NAMES)
 
 
 def table(kind, n_rows=3_000):
@@ -117,3 +115,15 @@ def test_counts_beside_sums_add_over_tables():
     exact, n_rows = (statistics[0] + statistics[1]).cross()
     assert exact.tolist() == np.add(expected(first), expected(second)).tolist()
     assert n_rows == 150
+
+
+@pytest.mark.parametrize("times", [2, 70, 3_000_000])
+def test_counts_of_rows_that_count_several_times(times):
+    data = table("beyond", 100)
+    design = private_design("~ x + y + z", data, BOOK)
+    several = design.of(design.rows.standing(times))
+    statistic = counted(several)
+    moments(several, Lattice(20, 3), count_public=True)
+    exact, n_rows = statistic.cross()
+    assert exact.tolist() == [times * count for count in expected(data)]
+    assert n_rows == 100 * times
