@@ -154,8 +154,6 @@ class PrivateDesign(BoundRows):
     def _mapped(
         self, function: Callable[[Part], Answer], lattice: Lattice, count_public: bool
     ) -> Iterator[Answer]:
-        size = max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
-        turn = min(BLOCKS_A_TURN * lattice.block_rows, size)
         kept = None if self.rows.kept is None else self.rows.keep(self.public)
         with _threads() as mapped:
             if kept is not None and kept.parts is not None:
@@ -169,8 +167,7 @@ class PrivateDesign(BoundRows):
             for reading in pending:
                 reading.start()
             for part in self.rows.parts(count_public=count_public):
-                part = part._replace(counter=counter)
-                cuts = [part.at(slice(at, at + turn)) for at in range(0, part.rows, turn)]
+                cuts = self._cuts(part._replace(counter=counter), lattice)
                 turns = mapped if len(cuts) > 1 else map
                 if kept is None or not kept.all_fit:
                     yield from turns(function, cuts)
@@ -180,6 +177,11 @@ class PrivateDesign(BoundRows):
                     yield answer
             for reading in pending:
                 reading.complete()
+
+    def _cuts(self, part: Part, lattice: Lattice) -> list[Part]:
+        size = max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
+        turn = min(BLOCKS_A_TURN * lattice.block_rows, size)
+        return [part.at(slice(at, at + turn)) for at in range(0, part.rows, turn)]
 
     @property
     def _beside(self) -> tuple[str, ...]:

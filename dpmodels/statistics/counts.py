@@ -59,7 +59,7 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     facts = {**private.facts, "units of a row": str(units_per_row)}
     basis = fingerprint(facts, count_public=count_public)
     bounds = _only_bounds(private.tallies)
-    if bounds and (sides := private.by_bounds(bounds)) is not None:
+    if (sides := private.by_bounds(bounds)) is not None:
         exact = sides.ravel().astype(object) * units_per_row
         return Statistic("counts", exact, int(sides[0].sum()), basis)
     neighbours = private.rows.terms.neighbours
