@@ -118,7 +118,9 @@ class PrivateCells(BoundRows):
     def by_bounds(self, bounds: Sequence[BoundSide]) -> Integers | None:
         """Count by bounds in the database, shape (bounds, 4); None where the rows are read."""
         engine = self.rows.database
-        return None if engine is None else counts_by_bounds(engine, self.codebook, bounds)
+        if engine is None or not bounds:
+            return None
+        return counts_by_bounds(engine, self.codebook, bounds)
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once, a chunk at a time."""

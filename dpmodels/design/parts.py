@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import STEPS, Sampling
+from dpmodels.formula.values import BoundSide
 from dpmodels.frames.persons import cell_bytes
 from dpmodels.frames.protocol import Chunk, unfinished
 from dpmodels.noise import Entropy, derived
@@ -61,7 +62,8 @@ class Part(NamedTuple):
     `counted` is None if all count, `places` if each takes one, and `persons` without persons; else
     persons are numbered from 0, and -1 means no person. A row that does not count is treated as
     incomplete. `coded` has the columns of a coded formula, each of shape (rows,), where they are in
-    memory; then `columns` has only those that are used beside them.
+    memory; then `columns` has only those that are used beside them. `counter` are counts by bounds
+    that the rows are to be added to.
     """
 
     columns: Mapping[str, Floats]
@@ -69,6 +71,7 @@ class Part(NamedTuple):
     places: Array | None
     persons: Array | None = None
     coded: Sequence[Floats] | None = None
+    counter: BoundCounts | None = None
 
     @property
     def rows(self) -> int:
@@ -76,6 +79,13 @@ class Part(NamedTuple):
         if self.coded is not None:
             return len(self.coded[0])
         return len(next(iter(self.columns.values())))
+
+    @property
+    def of_counted(self) -> Mapping[str, Floats]:
+        """The columns, nan in rows that do not count."""
+        if self.counted is None:
+            return self.columns
+        return {name: np.where(self.counted, x, np.nan) for name, x in self.columns.items()}
 
     @property
     def nbytes(self) -> int:
@@ -97,6 +107,7 @@ class Part(NamedTuple):
             None if self.places is None else self.places[rows],
             None if self.persons is None else self.persons[rows],
             None if self.coded is None else [column[rows] for column in self.coded],
+            self.counter,
         )
 
 
@@ -151,6 +162,55 @@ class KeptParts(Unshown):
             self.add(part)
             yield part
         self.complete()
+
+
+class BoundCounts(Unshown):
+    """Numbers of rows below, between and above bounds, and incomplete ones, by column.
+
+    They are counted while another statistic reads all rows, or else in a reading of their own.
+    """
+
+    def __init__(self, sides: Sequence[BoundSide]) -> None:
+        self._sides = sides
+        self._ends = {side.name: (side.lower, side.upper) for side in sides}
+        self.total: Integers | None = None  # Shape (columns, 4); None before a complete reading
+
+    def ends(self, names: Sequence[str]) -> Floats:
+        """Return lower and upper bounds of columns, shape (2, columns); nan where none count."""
+        return np.array([self._ends.get(name, (np.nan, np.nan)) for name in names]).T
+
+    def start(self) -> None:
+        """Start a reading."""
+        self._pending: list[Integers] = []
+
+    def add(
+        self, columns: Mapping[str, Floats], within: Container[str] = (), times: int = 1
+    ) -> None:
+        """Count rows some times; the columns `within` are known to be between their bounds."""
+        self._pending.append(times * by_bounds(self._sides, columns, within))
+
+    def complete(self) -> None:
+        """Let the counts be those of the rows that were read."""
+        self.total = sum(self._pending, np.zeros((len(self._sides), 4), dtype=np.int64))
+
+
+def by_bounds(
+    sides: Sequence[BoundSide], columns: Mapping[str, Floats], within: Container[str] = ()
+) -> Integers:
+    """Count rows below, between and above bounds, and incomplete ones, shape (sides, 4)."""
+    counts = np.zeros((len(sides), 4), dtype=np.int64)
+    for line, side in zip(counts, sides, strict=True):
+        values = columns[side.name]
+        line[1] = len(values)
+        if side.name in within:
+            continue
+        # A nan is smallest and largest, and neither within bounds nor beyond them.
+        smallest, largest = np.minimum.reduce(values), np.maximum.reduce(values)
+        if not (smallest >= side.lower and largest <= side.upper):
+            masks = (values < side.lower, values > side.upper, np.isnan(values))
+            line[[0, 2, 3]] = [np.count_nonzero(beyond) for beyond in masks]
+            line[1] -= line[[0, 2, 3]].sum()
+    return counts
 
 
 # A coin is one byte, so chances are multiples of 1/256.

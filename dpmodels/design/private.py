@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,12 +35,12 @@ from dpmodels.noise.lattice import (
     one_blas_thread,
     to_lattice,
 )
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats
 
-# Rows are coded for two blocks at a time, so that threads wait less; or fewer of many columns, so
-# that a processor's cache holds their cells.
-BLOCKS_A_TURN = 2
-CELLS_A_TURN, FEWEST_A_TURN = 2**18, 512
+# Rows are coded for several blocks at a time, so that threads wait less and columns are read in
+# long runs; or fewer of many columns, so that a processor's cache holds their cells.
+BLOCKS_A_TURN = 4
+CELLS_A_TURN, FEWEST_A_TURN = 2**20, 512
 # Parts in memory that threads take on before their answers are added up.
 PARTS_AT_ONCE = 32
 
@@ -149,8 +150,6 @@ class PrivateDesign(BoundRows):
     def _mapped(
         self, function: Callable[[Part], Answer], lattice: Lattice, count_public: bool
     ) -> Iterator[Answer]:
-        size = max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
-        turn = min(BLOCKS_A_TURN * lattice.block_rows, size)
         kept = None if self.rows.kept is None else self.rows.keep(self.public)
         with _threads() as mapped:
             if kept is not None and kept.parts is not None:
@@ -159,10 +158,12 @@ class PrivateDesign(BoundRows):
                 for at in range(0, len(kept.parts), PARTS_AT_ONCE):
                     yield from turns(function, kept.parts[at : at + PARTS_AT_ONCE])
                 return
-            if kept is not None:
-                kept.start()
+            counter = self.rows.counting
+            pending = [reading for reading in (kept, counter) if reading is not None]
+            for reading in pending:
+                reading.start()
             for part in self.rows.parts(count_public=count_public):
-                cuts = [part.at(slice(at, at + turn)) for at in range(0, part.rows, turn)]
+                cuts = self._cuts(part._replace(counter=counter), lattice)
                 turns = mapped if len(cuts) > 1 else map
                 if kept is None or not kept.all_fit:
                     yield from turns(function, cuts)
@@ -170,8 +171,13 @@ class PrivateDesign(BoundRows):
                 for coded, answer in turns(partial(self._first, function), cuts):
                     kept.add(coded)
                     yield answer
-            if kept is not None:
-                kept.complete()
+            for reading in pending:
+                reading.complete()
+
+    def _cuts(self, part: Part, lattice: Lattice) -> list[Part]:
+        size = max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
+        turn = min(BLOCKS_A_TURN * lattice.block_rows, size)
+        return [part.at(slice(at, at + turn)) for at in range(0, part.rows, turn)]
 
     @property
     def _beside(self) -> tuple[str, ...]:
@@ -181,24 +187,48 @@ class PrivateDesign(BoundRows):
     def _first(self, function: Callable[[Part], Answer], part: Part) -> tuple[Part, Answer]:
         """Evaluate the formula for several passes, and apply the function of the first."""
         columns = {name: part.columns[name] for name in self._beside}
-        coded = list(map(np.ascontiguousarray, self._coded(part)))
-        kept = Part(columns, None, part.places, part.persons, coded)
-        return kept, function(kept)
+        part = part._replace(coded=list(map(np.ascontiguousarray, self._coded(part))))
+        kept = Part(columns, None, part.places, part.persons, part.coded)
+        return kept, function(part)
 
     def _coded(self, part: Part) -> Sequence[Floats]:
         """Return the coded columns, nan in rows that do not count; numbers as they are read."""
         if part.coded is not None:
             return part.coded
-        coded = self.public.coded(part.columns, clip_numbers=False)
+        coded = [part.columns[name] for name in self.public.plain]
+        coded = coded or self.public.coded(part.columns, clip_numbers=False)
         if part.counted is None:
             return coded
         return [np.where(part.counted, column, np.nan) for column in coded]
 
     def _augmented(self, part: Part, lattice: Lattice, squares: Floats | None = None) -> Floats:
+        augmented = np.empty((len(self.public.names) + 1, part.rows))
+        # Of each scaled column the smallest and the largest number; nan where that is not known.
+        extremes = np.full((2, len(self.public.names)), np.nan)
+        self._place(augmented, part, lattice, squares, extremes)
+        if part.counter is not None:
+            names = self.public.plain
+            is_within: Flags = np.zeros(0, dtype=np.bool_)
+            if names:
+                lower, upper = part.counter.ends(names) * (self._factor * lattice.steps)
+                is_within = (extremes[0] > lower) & (extremes[1] < upper)
+            part.counter.add(part.of_counted, set(compress(names, is_within)))
+        return augmented
+
+    @property
+    def _factor(self) -> Floats:
+        return np.asarray(1.0 / (self.scaling.scale * self.scaling.row_norm))
+
+    def _place(
+        self,
+        augmented: Floats,
+        part: Part,
+        lattice: Lattice,
+        squares: Floats | None,
+        extremes: Floats,
+    ) -> None:
         """Bring coded rows to the lattice, and say in line 0 which are complete."""
-        coded, augmented = self._coded(part), np.empty((len(self.public.names) + 1, part.rows))
-        rows = augmented[1:]
-        factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
+        coded, rows, factor = self._coded(part), augmented[1:], self._factor
         scaled: Floats | Sequence[Floats] = coded
         ends: Sequence[Floats] = (self.public.lower, self.public.upper)
         if self.scaling.unit:
@@ -210,9 +240,8 @@ class PrivateDesign(BoundRows):
             rows /= np.where(norms > 0, norms, 1.0)
             scaled, factor, ends = rows, np.ones_like(factor), ()
         shift = self.scaling.centre * factor
-        complete = to_lattice(scaled, factor, shift, lattice, rows, squares, ends)
+        complete = to_lattice(scaled, factor, shift, lattice, rows, squares, ends, extremes)
         np.multiply(complete, lattice.radius, out=augmented[0])
-        return augmented
 
 
 def private_design(

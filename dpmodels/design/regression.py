@@ -41,11 +41,17 @@ class WeightedDesign(PrivateDesign):
     def _beside(self) -> tuple[str, ...]:
         return (self.weight,)
 
-    def _augmented(self, part: Part, lattice: Lattice, squares: Floats | None = None) -> Floats:
-        coded, augmented = self._coded(part), np.empty((len(self.public.names) + 1, part.rows))
+    def _place(
+        self,
+        augmented: Floats,
+        part: Part,
+        lattice: Lattice,
+        squares: Floats | None,
+        extremes: Floats,
+    ) -> None:
         weight, declared, rows = part.columns[self.weight], self.declared, augmented[1:]
-        factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
-        multiply_columns(coded, factor, rows, (self.public.lower, self.public.upper))
+        factor = self._factor
+        multiply_columns(self._coded(part), factor, rows, (self.public.lower, self.public.upper))
         rows -= (self.scaling.centre * factor)[:, None]
         # Rows outside the ball are shrunk as they are without weights.
         rows /= np.fmax(lengths(rows), 1.0)
@@ -56,7 +62,6 @@ class WeightedDesign(PrivateDesign):
         row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)
-        return augmented
 
 
 def joint_design(

@@ -15,6 +15,7 @@ from dpmodels.design.columns import as_often, converted, read_rows
 from dpmodels.design.parts import (
     FACES,
     SLOTS,
+    BoundCounts,
     Checksum,
     Coins,
     KeptParts,
@@ -133,6 +134,7 @@ class Rows(Unshown):
         self._totals: UnitTotals | None = None  # Of a survey design with sampling units
         self.readings = Readings()  # Of rows on workers
         self.kept: KeptParts | None = None  # Of the last request that reads them several times
+        self.counter: BoundCounts | None = None  # That a reading of all rows may add them to
 
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
@@ -216,7 +218,16 @@ class Rows(Unshown):
 
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
-        return Rows(self.source, self.terms, self.secret, times)
+        rows = Rows(self.source, self.terms, self.secret, times)
+        rows.counter = self.counter
+        return rows
+
+    @property
+    def counting(self) -> BoundCounts | None:
+        """What a reading adds the rows to; None where it has them, or where not all rows count."""
+        is_whole = self.thinning is None and self._side is None and self.times == 1
+        counter = self.counter if is_whole else None
+        return None if counter is None or counter.total is not None else counter
 
     def drawn_by(self, secret: bytes) -> Rows:
         """Return the same rows, of which a secret draws those of a person that count."""

@@ -137,6 +137,17 @@ class Design:
         """Names of the codebook variables the design reads."""
         return tuple(self.codebook)
 
+    @cached_property
+    def plain(self) -> tuple[str, ...]:
+        """The variables that the columns are, as they are read; none where one is coded."""
+        factors = [block.factors for block in self.blocks]
+        names = [
+            factor.variable
+            for (factor, *others) in factors
+            if isinstance(factor, Real) and factor.variable and not others
+        ]
+        return tuple(names) if len(names) == len(factors) else ()
+
     def coded(self, columns: Columns, *, clip_numbers: bool = True) -> list[Floats]:
         """Return coded columns, each of shape (rows,).
 

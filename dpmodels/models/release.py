@@ -153,12 +153,14 @@ def measured(
         adjacency=request.adjacency,
         about=partial(request.about, choice.strategy.info.name, spec.private.codebook),
     )
+    exact: tuple[Statistic, ...] = ()
+    if counting is not None:  # First, as others may read the rows that are counted
+        cells = map(counting.cells, private)
+        exact = tuple(counting.strategy.measure(rows, counting.plan) for rows in cells)
     statistics = tuple(choice.strategy.measure(source, choice.plan) for source in private)
     witness.measured(Joint(choice.strategy, choice.plan, holders.names), statistics)
     counted = None
     if counting is not None:
-        cells = map(counting.cells, private)
-        exact = tuple(counting.strategy.measure(rows, counting.plan) for rows in cells)
         witness.measured(Joint(counting.strategy, counting.plan, holders.names), exact)
         counted = counting, exact
     return choice, statistics, charged, counted

@@ -80,14 +80,16 @@ def to_lattice(
     out: Floats | None = None,
     squares: Floats | None = None,
     ends: Sequence[Floats] = (),
+    extremes: Floats | None = None,
 ) -> Flags:
     """Round ``factor * columns - shift``, in units of the ball's radius, to the lattice.
 
     `columns`, each of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
     rows), or overwrite the array `columns` where it is None; `factor` and `shift`, of shape
     (columns,), are public and finite and bring declared rows into the unit ball. With `ends`, lower
-    and upper ones, columns are clipped first. False comes back, shape (rows,), where a row had a
-    nan; it is all zeros now. Squared norms go to `squares`, shape (rows,), as whole numbers.
+    and upper ones, columns are clipped first, and `extremes`, shape (2, columns), gets the smallest
+    and the largest number of each before that, scaled. False comes back, shape (rows,), where a row
+    had a nan; it is all zeros now. Squared norms go to `squares`, shape (rows,), as whole numbers.
 
     On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
     input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
@@ -99,13 +101,18 @@ def to_lattice(
     ``(1 + columns 2**-52)`` radii, which the rounding up of a scale of noise covers.
     """
     rows = np.asarray(columns) if out is None else out
-    multiply_columns(columns, factor * lattice.steps, rows, ends)
+    factor, shift, limit = factor * lattice.steps, shift * lattice.steps, lattice.radius**2
+    is_inside = multiply_columns(columns, factor, rows, ends, extremes)
     if shift.any():
         with unbuffered():
-            np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
+            np.subtract(rows, shift[:, None], out=rows)
     np.rint(rows, out=rows)
+    if is_inside and squares is None and lattice.bits <= MAX_BITS:
+        # No row is longer than the farthest corner (docs/theory.md, Theorem 100).
+        corners = np.rint(np.stack(ends) * factor - shift)
+        if np.square(corners).max(axis=0).sum() <= limit:
+            return np.ones(rows.shape[1], dtype=np.bool_)
     norms = _squared_norms(rows, lattice, squares)
-    limit = lattice.radius**2
     if (norms <= limit).all():
         return np.ones(len(norms), dtype=np.bool_)
     complete: Flags = ~np.isnan(norms)
@@ -131,11 +138,16 @@ def _squared_norms(rows: Floats, lattice: Lattice, out: Floats | None = None) ->
 
 
 def multiply_columns(
-    columns: Floats | Sequence[Floats], factor: Floats, out: Floats, ends: Sequence[Floats] = ()
-) -> None:
+    columns: Floats | Sequence[Floats],
+    factor: Floats,
+    out: Floats,
+    ends: Sequence[Floats] = (),
+    extremes: Floats | None = None,
+) -> bool:
     """Write each column times its factor into a line of `out`, which may be the columns.
 
-    With `ends` and positive factors columns are clipped first (docs/theory.md, Theorem 100).
+    With `ends` and positive factors columns are clipped first (docs/theory.md, Theorem 100), and
+    True comes back if none had to be or had a nan. See :func:`to_lattice` for `extremes`.
     """
     with unbuffered(), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(columns, np.ndarray):
@@ -143,8 +155,16 @@ def multiply_columns(
         else:
             for column, by, line in zip(columns, factor.tolist(), out, strict=True):
                 np.multiply(column, by, out=line)
-        if ends:
-            np.clip(out, *((end * factor)[:, None] for end in ends), out=out)
+        if not ends:
+            return False
+        extremes = np.empty((2, len(out))) if extremes is None else extremes
+        np.minimum.reduce(out, axis=1, out=extremes[0], initial=np.inf)
+        np.maximum.reduce(out, axis=1, out=extremes[1], initial=-np.inf)
+        lower, upper = (end * factor for end in ends)
+        is_inside = bool(((extremes[0] >= lower) & (extremes[1] <= upper)).all())
+        if not is_inside:
+            np.clip(out, lower[:, None], upper[:, None], out=out)
+        return is_inside
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.postprocess.far_points import MOST_GROUPS, most_missed, points_beyond
 from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.released import CountsRelease
 from dpmodels.report import (
     Report,
     Row,
@@ -239,16 +240,16 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "
         f"{100 * share:.2g}% of the rows were outside (at 95%); intervals add the tail cut off"
         f"{heavy * (isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail)}"
-        f"{_missed_note(fit)}."
+        f"{_missed_note(fit.release, facts)}."
     )
 
 
-def _missed_note(fit: GroupedResult) -> str:
+def _missed_note(release: CountsRelease, declared: TableCall) -> str:
     """Say how many rows far beyond a released range are not noticed; nothing without such."""
-    release, declared = fit.release, fit.call.tables[0]
     assert release.held is not None
-    points = points_beyond(release.held, declared.lower, declared.upper)
-    if release.info.name != "rounds" or not points or declared.cells > MOST_GROUPS:
+    if release.info.name != "rounds" or declared.cells > MOST_GROUPS:
+        return ""
+    if not points_beyond(release.held, declared.lower, declared.upper):
         return ""
     lines = declared.cells * (1 + bool(declared.clustered))
     n_rows = most_missed(CellNoise(release.law, release.noise_sd), lines)

@@ -85,3 +85,24 @@ def test_products_clipped_to_those_of_the_ends_are_those_of_clipped_numbers(bits
     assert np.array_equal(integers, expected)
     assert np.array_equal(result, complete)
     assert complete.sum() == columns.shape[1] - 1
+
+
+@pytest.mark.parametrize("bits", [8, 20, 40])
+@pytest.mark.parametrize("size", [1.0, 1.01, 2.0])
+def test_rows_at_the_corners_of_their_ends_are_in_the_ball(bits, size):
+    """Those whose norm is not computed too; larger boxes than the ball holds have some outside."""
+    rng, n_columns = np.random.default_rng(6), 5
+    lower, upper = -np.ones(n_columns), np.full(n_columns, 3.0)
+    corners = np.where(rng.random((n_columns, 64)) < 0.5, lower[:, None], upper[:, None])
+    columns = np.hstack([corners, rng.uniform(-1, 3, (n_columns, 500))])
+    factor = np.full(n_columns, size / (2 * np.sqrt(n_columns)))
+    shift, lattice = factor.copy(), Lattice(bits, n_columns)
+    expected, result, extremes = columns.copy(), np.empty_like(columns), np.empty((2, n_columns))
+    complete = to_lattice(expected, factor, shift, lattice)
+    ends = lower, upper
+    flags = to_lattice(list(columns), factor, shift, lattice, result, None, ends, extremes)
+    assert np.array_equal(result, expected)
+    assert np.array_equal(flags, complete)
+    scaled = columns * (factor * lattice.steps)[:, None]
+    assert np.array_equal(extremes, [scaled.min(axis=1), scaled.max(axis=1)])
+    assert (result**2).sum(axis=0).max() <= lattice.radius**2 * (1 + 1e-12)

@@ -369,12 +369,11 @@ def test_p_values_are_printed_to_four_digits(value, text):
 
 
 def test_the_share_outside_a_released_range_is_an_upper_limit():
-    facts = Fit(measured="x", lower=0.0, upper=9.0, date=False)
+    facts = Fit(measured="x", lower=0.0, upper=9.0, date=False, cells=1, clustered=None)
     clipping = Fit(lower=1.0, upper=5.0, outside=0.02, outside_sd=0.01, points=None)
     release = Fit(held=clipping, info=Fit(name="rounds"), law="gaussian", noise_sd=4.0)
     release.adjacency = Fit(design_effect=2, person="id")
-    table = Fit(lower=0.0, upper=9.0, cells=1, clustered=None)
-    fit = Fit(release=release, call=Fit(tables=(table,)))
+    fit = Fit(release=release)
     (note,) = groups._range_notes(fit, facts)
     # The limit of a one-sided interval: 1.645 sds above.
     assert note.startswith("x: clipped to 1 to 5, a range released first. At most 3.6% of the rows")
@@ -383,7 +382,7 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     (note,) = groups._range_notes(fit, facts)
     assert "At most 1.6% of the rows" in note
     # Quantiles .996 and .95 are together 4.30 sds; of two rows a person.
-    table.upper = 99.0
+    facts.upper = 99.0
     (note,) = groups._range_notes(fit, facts)
     assert note.endswith("; up to 9 persons far beyond may be missed.")
     clipping.points = (0.0, 0.1, 1.0)

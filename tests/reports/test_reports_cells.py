@@ -103,7 +103,7 @@ def weighted(*identified):
         sandwich=Fit(noise_law=Fit(clear=True), robust=1.0),
         identified=pd.Series(identified),
         why_not="hidden by noise; use more rows",
-        release=Fit(meat="scores", gradient=0.1, coefficient_sd=0.1, ball=1, clip=2.0),
+        release=Fit(meat="scores", gradient=0.1, coefficient_sd=0.1, ball=None, clip=2.0),
         call=Fit(clip=1.0),
     )
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmodels as dp
-from dpmodels.design.parts import Part
+from dpmodels.design.parts import Part, by_bounds
 from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import BoundSide
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.counts import by_bounds, count_sensitivity, counts, shares
+from dpmodels.statistics.counts import count_sensitivity, counts, shares
 from tests.private_rows import private_cells
 
 BOOK = dp.codebook(g=["u", "v", "w"], h=[0, 1], y=(-2, 6))
@@ -139,7 +139,7 @@ def test_numbers_beyond_bounds_are_those_of_each_row(scale, subset):
     columns["c"][5:15] = [1.0, -1.0] * 5
     sides = [BoundSide(name, -1.0, 1.0) for name in "abc"]
     part = Part(columns, rng.random(500) < 0.7 if subset else None, None)
-    result = by_bounds(sides, part, slice(3, None)).reshape(3, 4)
+    result = by_bounds(sides, part.at(slice(3, None)).of_counted)
     for side, numbers in zip(sides, result, strict=True):
         cells = side(columns)[3:]
         cells[~part.counted[3:] if subset else slice(0)] = np.nan
