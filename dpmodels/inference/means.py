@@ -25,7 +25,7 @@ class GroupMoments:
 
     From noisy Bernstein parts of the rows, shape (groups, degree + 1). Parts of persons who may be
     in several groups are `clustered`: five, those of degree 2 and two more, see
-    :mod:`dpmodels.statistics.counts`. A group's mean is then a ratio of sums over persons, with
+    :mod:`dpmodels.statistics.shares`. A group's mean is then a ratio of sums over persons, with
     their sampling variance, and a person counts by its share of the group.
 
     Results hidden by noise are nan: a group has a mean only if its count exceeds `DETECTION_SDS`

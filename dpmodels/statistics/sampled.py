@@ -23,7 +23,8 @@ from dpmodels.design.columns import FOLDS, placed
 from dpmodels.design.parts import Part, Unshown
 from dpmodels.errors import FrameError
 from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS, STEPS, Sampling, Tally
-from dpmodels.statistics.counts import place_counts, summed_by_cell
+from dpmodels.statistics.counts import place_counts
+from dpmodels.statistics.shares import summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Exact, Flags, Floats, Indices, Integers, Numbers
 

@@ -19,7 +19,7 @@ MOMENTS = import_module("dpmodels.statistics.moments")
 
 
 def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
-    def unheld(coded, factor, shift, lattice, out, squares, ends):
+    def unheld(coded, factor, shift, lattice, out, squares, ends, extremes):
         rows = out
         in_range = np.clip(coded, *(end[:, None] for end in ends)) if ends else coded
         rows[:] = np.rint((in_range * factor[:, None] - shift[:, None]) * lattice.steps)
@@ -31,7 +31,7 @@ def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
-    def rounded_last(coded, factor, shift, lattice, out, squares, ends):
+    def rounded_last(coded, factor, shift, lattice, out, squares, ends, extremes):
         rows = out
         in_range = np.clip(coded, *(end[:, None] for end in ends)) if ends else coded
         rows[:] = (in_range * factor[:, None] - shift[:, None]) * lattice.steps
@@ -45,7 +45,7 @@ def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def incomplete_rows_are_counted(patch: pytest.MonkeyPatch) -> None:
-    def counted(coded, factor, shift, lattice, out, squares, ends):
+    def counted(coded, factor, shift, lattice, out, squares, ends, extremes):
         return np.ones_like(to_lattice(coded, factor, shift, lattice, out=out, ends=ends))
 
     patch.setattr(PRIVATE, "to_lattice", counted)

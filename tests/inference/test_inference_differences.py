@@ -6,7 +6,7 @@ from scipy import stats
 
 from dpmodels.inference.means import SMALLEST, GroupMoments, difference
 from dpmodels.inference.proportions import Noise
-from dpmodels.statistics.counts import shares
+from dpmodels.statistics.shares import shares
 
 NONE = Noise("laplace", 1e-12, 0)
 

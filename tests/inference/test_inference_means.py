@@ -8,7 +8,7 @@ from scipy import stats
 
 from dpmodels.inference.means import GroupMoments, central_weights, power_weights, student_factor
 from dpmodels.inference.proportions import Noise, ratio_interval
-from dpmodels.statistics.counts import shares
+from dpmodels.statistics.shares import shares
 
 NONE = Noise("laplace", 1e-12, 0)
 

@@ -21,7 +21,8 @@ from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.privacy import Adjacency, PureDP, adjacency
 from dpmodels.released import CountsRelease, HeldIn
 from dpmodels.results.count_tables import counted
-from dpmodels.statistics.counts import CellPasses, shares_at
+from dpmodels.statistics.counts import CellPasses
+from dpmodels.statistics.shares import shares_at
 from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(-1_000, 9_999), g=["u", "v"])

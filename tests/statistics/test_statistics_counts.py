@@ -14,7 +14,8 @@ from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import BoundSide
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.counts import count_sensitivity, counts, shares
+from dpmodels.statistics.counts import count_sensitivity, counts
+from dpmodels.statistics.shares import shares
 from tests.private_rows import private_cells
 
 BOOK = dp.codebook(g=["u", "v", "w"], h=[0, 1], y=(-2, 6))

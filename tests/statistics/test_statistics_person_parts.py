@@ -15,7 +15,8 @@ from dpmodels.frames.persons import Numbering
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import Noise
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.counts import counts, shares
+from dpmodels.statistics.counts import counts
+from dpmodels.statistics.shares import shares
 
 BOOK = dp.codebook(g=["u", "v", "w"], y=(-2, 6))
 WHOLE = 2**30
