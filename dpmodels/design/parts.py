@@ -205,7 +205,8 @@ def by_bounds(
         if side.name in within:
             continue
         # A nan is smallest and largest, and neither within bounds nor beyond them.
-        smallest, largest = np.minimum.reduce(values), np.maximum.reduce(values)
+        smallest = np.minimum.reduce(values, initial=np.inf)
+        largest = np.maximum.reduce(values, initial=-np.inf)
         if not (smallest >= side.lower and largest <= side.upper):
             masks = (values < side.lower, values > side.upper, np.isnan(values))
             line[[0, 2, 3]] = [np.count_nonzero(beyond) for beyond in masks]

@@ -6,6 +6,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import private, private_design, rows
 from dpmodels.design.cells import PrivateCells
+from dpmodels.design.parts import by_bounds
 from dpmodels.design.regression import joint_design
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.tally import Tally
@@ -127,3 +128,8 @@ def test_counts_of_rows_that_count_several_times(times):
     exact, n_rows = statistic.cross()
     assert exact.tolist() == [times * count for count in expected(data)]
     assert n_rows == 100 * times
+
+
+def test_a_part_without_rows_counts_none():
+    empty = {name: np.zeros(0) for name in NAMES}
+    assert not by_bounds(SIDES, empty).any()
