@@ -30,6 +30,7 @@ from dpmodels.reports.header import (
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.call import INTERCEPT
+from dpmodels.results.components import UPPER
 from dpmodels.results.lm import LMResult
 from dpmodels.results.path import PathResult
 
@@ -178,9 +179,9 @@ def _weights_of_rows(fit: LMResult) -> str:
     """Say how rows count in the fit that noise intervals are about; nothing if all alike."""
     if not fit.linear.is_reweighted or (ball := fit.release.ball) is None:
         return ""
-    cut, cut_sd = 100 * (1 - ball.kept), 100 * ball.kept_sd
-    share = f" ({cut:.1f} ± {cut_sd:.1f} % of them)" * math.isfinite(cut)
-    return f", downweighted where terms are extreme, large residuals truncated{share}"
+    most = min(max(1 - ball.kept + UPPER * ball.kept_sd, 0.0), 1.0)
+    share = f" (at most about {100 * most:.2g}% of them)" * math.isfinite(most)
+    return f", downweighted where terms are extreme, residuals truncated{share}"
 
 
 def _notes(fit: LMResult) -> list[str]:
