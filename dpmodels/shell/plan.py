@@ -57,12 +57,16 @@ def _run(options: argparse.Namespace) -> int:
     report: PlanResult | AnalysisPlan = priced
     if n_rows is not None:
         names = ("adjacency", "person", "rows", "subset")
-        budgets = {name: fit.release.guarantee for name, fit in fits.items()}
+        stated = {
+            name: {"budget": fit.release.guarantee, "mechanism": fit.release.info.name}
+            for name, fit in fits.items()
+        }
         for release, planned in zip(todo, priced.calls, strict=True):
-            budgets[release.name] = _guarantee(planned.price)
+            amount = _guarantee(planned.price)
+            stated[release.name] = {"budget": amount, "mechanism": planned.mechanism}
         report = dp.plan(
             {
-                release.name: _with_amount(release.call, budgets[release.name])
+                release.name: _with_amount(release.call, stated[release.name])
                 for release in study.releases
             },
             codebook=session.codebook,
@@ -82,13 +86,16 @@ def _guarantee(price: Spent) -> Guarantee:
     return dp.ApproxDP(price.amount, price.delta) if price.delta else dp.PureDP(price.amount)
 
 
-def _with_amount(call: Call, guarantee: Guarantee) -> Call:
-    """Return a call whose share, if it has one, is replaced by the amount that it comes to."""
+def _with_amount(call: Call, stated: Mapping[str, object]) -> Call:
+    """Return a call whose share, if it has one, is replaced by the amount that it comes to.
+
+    And by the mechanism of that amount, which may be another in a plan of the call alone.
+    """
     if call.options.get("share") is None and not isinstance(call.options.get("eps"), str):
         return call
     amounts = ("eps", "share", "delta")
     options = {key: value for key, value in call.options.items() if key not in amounts}
-    return replace(call, options={**options, "budget": guarantee})
+    return replace(call, options={**options, **stated})
 
 
 PLAN: Final = Command("Price a study and simulate its errors; nothing is spent", _add, _run)

@@ -319,8 +319,11 @@ def test_a_study_that_says_how_many_rows_there_are_is_planned_with_them(job):
     assert "[study] n" in error
 
 
+TOTALS = [({"eps": 2.0}, "0.500"), ({"rho": 0.1}, "0.0250"), ({"eps": 2.0, "delta": 1e-6}, "0.82")]
+
+
 @pytest.mark.product
-@pytest.mark.parametrize(("total", "amount"), [({"eps": 2.0}, "0.500"), ({"rho": 0.1}, "0.0250")])
+@pytest.mark.parametrize(("total", "amount"), TOTALS)
 def test_a_share_is_planned_with_as_the_amount_that_it_comes_to(job, total, amount):
     study = {key: value for key, value in STUDY.items() if key not in ("eps", "delta")}
     means = {"name": "means", "verb": "mean", "formula": "a ~ g", "share": "1/4", "plots": False}
