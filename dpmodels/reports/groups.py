@@ -232,15 +232,16 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
         return (*Rank.DETAIL(note) * unfound, *range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
     range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
+    is_heavy = isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail
     if clipping.points:
-        text = f"{facts.measured}: {range_text}, as counts show rows far beyond a shorter range."
-        return Rank.TARGET(text)
-    heavy = "; few rows may determine it, so they may cover less than 95 %"
+        heavy = "; few rows may determine it, so intervals may cover less than 95 %" * is_heavy
+        reason = f"as counts show rows far beyond a shorter range{heavy}"
+        return Rank.TARGET(f"{facts.measured}: {range_text}, {reason}.")
+    heavy = "; few rows may determine it, so they may cover less than 95 %" * is_heavy
     return Rank.TARGET(
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "
         f"{100 * share:.2g}% of the rows were outside (at 95%); intervals add the tail cut off"
-        f"{heavy * (isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail)}"
-        f"{_missed_note(fit.release, facts)}."
+        f"{heavy or _missed_note(fit.release, facts)}."
     )
 
 

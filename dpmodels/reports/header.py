@@ -36,6 +36,7 @@ from dpmodels.results.call import (
     n_public_rows,
     release_facts,
 )
+from dpmodels.results.components import UPPER
 from dpmodels.results.estimate_table import counted_as as counted_as
 from dpmodels.results.estimate_table import words
 from dpmodels.results.glm import GLMResult
@@ -192,10 +193,12 @@ def closing(
 def _shortened(release: AnyRelease) -> tuple[str, ...]:
     ball = release.ball if isinstance(release, MomentsRelease) else None
     if ball is not None and not math.isnan(ball.rows):
-        cut = " and large residuals truncated" if release.units is None else ""
+        most = min(max(1 - ball.kept + UPPER * ball.kept_sd, 0.0), 1.0)
+        share = f" (up to about {100 * most:.2g}%)" * math.isfinite(most)
+        cut = f" and residuals truncated{share}" if release.units is None else ""
         return (
-            f"Rows with extreme terms are downweighted{cut}, at thresholds that grow with n; Df "
-            "counts rows by their squared weight.",
+            f"Rows with extreme terms are downweighted{cut}, at thresholds growing with n; Df "
+            "counts rows by squared weight.",
         )
     if ball is not None and ball.axes is not None:
         return Rank.TARGET(

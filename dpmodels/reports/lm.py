@@ -30,7 +30,6 @@ from dpmodels.reports.header import (
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.call import INTERCEPT
-from dpmodels.results.components import UPPER
 from dpmodels.results.lm import LMResult
 from dpmodels.results.path import PathResult
 
@@ -175,15 +174,6 @@ def _shares(fit: LMResult) -> list[str]:
     return ["-" if math.isnan(share) else f"{share:.0%}" for share in shares.tolist()]
 
 
-def _weights_of_rows(fit: LMResult) -> str:
-    """Say how rows count in the fit that noise intervals are about; nothing if all alike."""
-    if not fit.linear.is_reweighted or (ball := fit.release.ball) is None:
-        return ""
-    most = min(max(1 - ball.kept + UPPER * ball.kept_sd, 0.0), 1.0)
-    share = f" (at most about {100 * most:.2g}% of them)" * math.isfinite(most)
-    return f", downweighted where terms are extreme, residuals truncated{share}"
-
-
 def _notes(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
     notes = [*omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
@@ -195,7 +185,7 @@ def _notes(fit: LMResult) -> list[str]:
             "score z: z and P>|z| are of the score test that the intervals invert, not coef/std "
             f"err, for {_listed(differing)}."
         )
-    weights = _weights_of_rows(fit)
+    weights = ", downweighted where terms are extreme" * fit.linear.is_reweighted
     notes += [
         "std err, conf. interval: sampling and privacy noise. Noise interval: for the non-private "
         f"fit of these rows{weights}.",

@@ -140,7 +140,7 @@ def test_the_table_says_which_weights_noise_intervals_are_about():
             fit = dp.dp_lm("y ~ a + b", table, codebook=book, **words)
         printed[mechanism] = " ".join(str(fit.summary(notes="all")).split())
     assert "non-private fit of these rows, downweighted where terms are" in printed["scores"]
-    truncated = r"extreme, residuals truncated \(at most about [\d.]+% of them\)"
+    truncated = r"downweighted and residuals truncated \(up to about [\d.]+%\)"
     assert re.search(truncated, printed["scores"])
     assert "truncated" not in printed["moments"]
     assert "with equal weights may lie outside it where the relation bends" in printed["scores"]

@@ -193,7 +193,7 @@ def test_a_mean_of_a_heavy_tail_says_that_its_interval_may_cover_less():
 @pytest.mark.product
 def test_variances_and_intercepts_of_a_heavy_tail_say_so_too():
     rng = np.random.default_rng(7)
-    notes = {"var": "so they may cover less than 95 %", "lm": "so it may cover less than 95 %"}
+    notes = {"var": "may cover less than 95 %", "lm": "so it may cover less than 95 %"}
     words = {"codebook": dp.codebook(y=(0, 1000), z=(-4, 4)), "eps": 1.0, "delta": 1e-6}
     heavy = {(name, verb): 0 for name in ("pareto", "normal") for verb in ("var", "lm")}
     for seed in range(9):

@@ -294,14 +294,16 @@ def moments(ball=None, name="gauss", estimate=None):
 
 
 def test_which_rows_were_shortened():
-    ball = {"rows": math.nan, "axes": None}
+    ball = {"rows": math.nan, "axes": None, "kept": 0.9, "kept_sd": 0.02}
     assert header._shortened(moments()) == ()
     (note,) = header._shortened(moments(Fit(**ball)))
     assert note.startswith("Rows farther than the row norm from a released centre were shortened")
     first, _ = header._shortened(moments(Fit(**{**ball, "axes": 1})))
     assert first.startswith("Rows outside an ellipsoid about a released centre were shortened")
     (note,) = header._shortened(moments(Fit(**{**ball, "rows": 900.0})))
-    assert note.startswith("Rows with extreme terms are downweighted and large residuals truncated")
+    assert "downweighted and residuals truncated (up to about 13%), at thresholds" in note
+    (note,) = header._shortened(moments(Fit(**{**ball, "rows": 900.0, "kept": math.nan})))
+    assert note.startswith("Rows with extreme terms are downweighted and residuals truncated, at ")
     (note,) = header._shortened(moments(name="ellipsoid"))
     assert note.startswith("No ellipsoid was found")
 
