@@ -140,7 +140,7 @@ def _of_ledger(ledger: Ledger, alpha: float, prior: float) -> ReadingResult:
     spent = ledger.spent
     if spent.amount > 0:
         labels.append(f"{spent.describe()}, so far")
-        curves.append(_spent(spent))
+        curves.append(spent.guarantee)
     notes = convergence_notes(ledger.register()["mechanism"])
     return ReadingResult(
         "; ".join((f"ledger {ledger.place}".strip(), *notes)),
@@ -151,13 +151,6 @@ def _of_ledger(ledger: Ledger, alpha: float, prior: float) -> ReadingResult:
         prior,
         spent=spent.amount > 0,
     )
-
-
-def _spent(spent: privacy.Spent) -> Guarantee:
-    if spent.unit == "rho":
-        return privacy.ZCDP(spent.amount)
-    amount, delta = spent.amount, spent.delta
-    return privacy.ApproxDP(amount, delta) if delta else privacy.PureDP(amount)
 
 
 def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dpmodels.privacy.budget import ApproxDP, Guarantee, PureDP
+from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
 from dpmodels.privacy.compose import Totals, total_eps, total_rho
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.pufferfish import Pufferfish, plus
@@ -36,6 +36,15 @@ class Spent:
     def left_of(self, total: "Spent") -> "Spent":
         """Return what is left of an amount in the same unit, zero at least."""
         return replace(total, amount=max(total.amount - self.amount, 0.0))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of which it is the full budget.
+
+        >>> Spent(1.0, "eps").guarantee
+        PureDP(eps=1.0)
+        """
+        return ZCDP(self.amount) if self.unit == "rho" else resolve_budget(self.amount, self.delta)
 
     def describe(self) -> str:
         """Return the amount as reports print it."""

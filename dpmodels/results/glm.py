@@ -435,9 +435,14 @@ class CoefficientsFit:
 
     def _reference_row(self, factor: str) -> Floats:
         """Return the combination for a factor's reference, at the centre of the other terms."""
-        centre = np.linalg.inv(self.matrix)[0]
         is_other = [not term.startswith(f"{factor}[T.") for term in self.names]
-        return np.where(is_other, centre / centre[0], 0.0)
+        return np.where(is_other, self._centre, 0.0)
+
+    @cached_property
+    def _centre(self) -> Floats:
+        """The released centre of the terms, 1 of the constant."""
+        centre = np.linalg.inv(self.matrix)[0]
+        return np.asarray(centre / centre[0])
 
     def _of_rare_levels(
         self, direction: Floats, ends: tuple[float, float], level: float, *, full: bool

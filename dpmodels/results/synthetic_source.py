@@ -225,29 +225,44 @@ class LevelGrid:
             is_read = (cells.weights != 0) | (cells.noise != 0) | (cells.at_end > 0)
             points, cell = values[axis][:-1], nodes.levels[axis][:-1]
             sums = np.zeros((3, len(is_read), k))
-            sums[:, is_read] = self._along(axis, cells.points[is_read], cells.cell[is_read], scores)
+            weights, read = self._weights(axis), (cells.points[is_read], cells.cell[is_read])
+            sums[:, is_read] = self._along(axis, *read, scores, weights)
             sums, bends = sums[:2], sums[2]
             noise = noise + ValueNoise.of(cells.by_sums(*sums), cells.largest)
             noise = noise + ValueNoise.of(cells.by_bends(bends))
             at_ends = np.append(cells.at_ends.by_sums(*sums), none, axis=0)
             by_rows += at_ends[self.codes[axis]]
-            of_points = self._along(axis, points, cell, scores)[:2]
+            of_points = self._along(axis, points, cell, scores, weights[:2])
             moved = np.append(cells.at_points(sums, of_points, points, cell), none, axis=0)
             others = tuple(j for j in range(len(values)) if j != axis)
             by_points += np.expand_dims(moved, others)
         return noise, by_rows, by_points.reshape(-1, k)
 
-    def _along(self, axis: int, points: Floats, cell: Integers, scores: NodeScores) -> Floats:
-        """Return sums of scores by point of a column, over the rows of its cell.
+    def _weights(self, axis: int) -> tuple[Floats, Floats, Floats]:
+        """Return weights of cells: of a column's cell, of what changes with its number, of bends.
 
-        And over what these change by as the number grows by 1, and its bends; (3, points, k).
+        By cell, of what other columns have there as the number grows by 1.
+        """
+        column = self.fit.columns[self.term[axis]].cells
+        others = tuple(j for j in range(len(self.term)) if j != axis)
+        rows = self.table.model.sum(axis=others)[:-1]
+        return np.eye(len(rows)), column.slopes, column.bends * (column.rows / rows)
+
+    def _along(
+        self,
+        axis: int,
+        points: Floats,
+        cell: Integers,
+        scores: NodeScores,
+        weights: Sequence[Floats],
+    ) -> Floats:
+        """Return sums of scores by point of a column, over weighted cells of rows.
+
+        Shape (weights, points, k).
         """
         counts, size = self.table.model.ravel(), self.table.model.shape[axis]
-        column = self.fit.columns[self.term[axis]].cells
         values, nodes = self._axes(MOST_POINTS * 2 * size / len(points))
         others = tuple(j for j in range(len(values)) if j != axis)
-        rows = self.table.model.sum(axis=others)[:-1]
-        weights = (np.eye(size - 1), column.slopes, column.bends * (column.rows / rows))
         parts = []
         for part in np.array_split(
             np.arange(len(points)), math.ceil(len(counts) / size * len(points) / MOST_POINTS)

@@ -22,8 +22,6 @@ from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_out
 
 if TYPE_CHECKING:
     from dpmodels.planning.analysis import AnalysisPlan
-    from dpmodels.privacy import Guarantee
-    from dpmodels.privacy.spent import Spent
     from dpmodels.results.plan import PlanResult
     from dpmodels.sessions.call import Call
 
@@ -62,8 +60,8 @@ def _run(options: argparse.Namespace) -> int:
             for name, fit in fits.items()
         }
         for release, planned in zip(todo, priced.calls, strict=True):
-            amount = _guarantee(planned.price)
-            stated[release.name] = {"budget": amount, "mechanism": planned.mechanism}
+            budget, mechanism = planned.price.guarantee, planned.mechanism
+            stated[release.name] = {"budget": budget, "mechanism": mechanism}
         report = dp.plan(
             {
                 release.name: _with_amount(release.call, stated[release.name])
@@ -78,12 +76,6 @@ def _run(options: argparse.Namespace) -> int:
         tell(report.summary())
     write_outputs(options, report.summary(), report)
     return 0 if priced.fits else 1
-
-
-def _guarantee(price: Spent) -> Guarantee:
-    if price.unit == "rho":
-        return dp.ZCDP(price.amount)
-    return dp.ApproxDP(price.amount, price.delta) if price.delta else dp.PureDP(price.amount)
 
 
 def _with_amount(call: Call, stated: Mapping[str, object]) -> Call:

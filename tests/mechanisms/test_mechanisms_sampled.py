@@ -377,22 +377,27 @@ def test_what_is_cut_off_scores_is_seldom_far_more_than_is_said():
     assert np.median(parts) < 1.5
 
 
+def cut_off_with_hidden(price, times):
+    """Of choices of a length at a price, what is said to be cut off and what is."""
+    from dpmodels.postprocess.weight_caps import longest_score
+
+    rng, noise = np.random.default_rng(6), CellNoise("gaussian", 25.0)
+    lengths = np.exp(np.append(rng.normal(0, 0.7, 4_500), rng.normal(1.4, 0.9, 500)))
+    cells = np.minimum(np.searchsorted(ENDS, lengths), len(ENDS) - 1)
+    exact = np.bincount(cells, minlength=len(ENDS))
+    for _ in range(times):
+        counts = exact + rng.normal(0, 25, len(ENDS))
+        longest, cut = longest_score(ENDS, counts, noise, price, 1.0, with_hidden=True)
+        yield cut, np.maximum(lengths - longest, 0).sum()
+
+
 def test_what_is_cut_off_in_one_direction_has_units_that_noise_hides():
     """A tenth of the units has long scores; of cells in which units are detected .65 are too few.
 
     Of 200 choices .27 are below .45 of the truth, with a standard error of .03: more than .45 has a
     chance below 1e-6.
     """
-    from dpmodels.postprocess.weight_caps import longest_score
-
-    rng, noise, below = np.random.default_rng(6), CellNoise("gaussian", 25.0), []
-    lengths = np.exp(np.append(rng.normal(0, 0.7, 4_500), rng.normal(1.4, 0.9, 500)))
-    cells = np.minimum(np.searchsorted(ENDS, lengths), len(ENDS) - 1)
-    exact = np.bincount(cells, minlength=len(ENDS))
-    for _ in range(200):
-        counts = exact + rng.normal(0, 25, len(ENDS))
-        longest, cut = longest_score(ENDS, counts, noise, 17.7, 1.0, with_hidden=True)
-        below.append(cut < 0.45 * np.maximum(lengths - longest, 0).sum())
+    below = [cut < 0.45 * beyond for cut, beyond in cut_off_with_hidden(17.7, 200)]
     assert np.mean(below) < 0.45
 
 
@@ -402,17 +407,7 @@ def test_lengths_of_logits_leave_little_that_noise_hides():
     Of 400 choices 220 is cut off on average, with a standard error of 7.4: more than 272 has a
     chance below 1e-6. By lengths among those at which units are detected it is 324.
     """
-    from dpmodels.postprocess.weight_caps import longest_score
-
-    rng, noise, beyond = np.random.default_rng(6), CellNoise("gaussian", 25.0), []
-    lengths = np.exp(np.append(rng.normal(0, 0.7, 4_500), rng.normal(1.4, 0.9, 500)))
-    cells = np.minimum(np.searchsorted(ENDS, lengths), len(ENDS) - 1)
-    exact = np.bincount(cells, minlength=len(ENDS))
-    for _ in range(400):
-        counts = exact + rng.normal(0, 25, len(ENDS))
-        longest, _ = longest_score(ENDS, counts, noise, 12.3, 1.0, with_hidden=True)
-        beyond.append(np.maximum(lengths - longest, 0).sum())
-    assert np.mean(beyond) < 272
+    assert np.mean([beyond for _, beyond in cut_off_with_hidden(12.3, 400)]) < 272
 
 
 @pytest.mark.parametrize("z", [math.sqrt(3), 1.96, 3.0])

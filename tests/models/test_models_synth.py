@@ -191,7 +191,7 @@ def test_slopes_of_groups_bend_only_where_groups_depend_on_the_number():
     points = (cells.points, cells.cell)
 
     def bends_of(scores):
-        return cells.by_bends(grid._along(0, *points, scores)[2])[:, 0]
+        return cells.by_bends(grid._along(0, *points, scores, grid._weights(0))[2])[:, 0]
 
     ages = bends_of(lambda values, _: values["age"][:, None])
     np.testing.assert_allclose(ages, 0, atol=1e-9 * N_ROWS)
