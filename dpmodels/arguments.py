@@ -34,6 +34,15 @@ _R = TypeVar("_R")
 _Option = TypeVar("_Option", bound=str | None)
 _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
+_DECLARED = '; write codebook=dp.codebook(age=(0, 100), sex=["F", "M"])'
+# What to write for parameters that users of other packages expect.
+_INSTEAD = {
+    **dict.fromkeys(("bounds", "levels", "lower", "range", "upper"), _DECLARED),
+    **dict.fromkeys(("random_state", "rng", "seed"), "; runs repeat in dp.simulation(seed=1)"),
+    **dict.fromkeys(("alpha", "conf_level", "level"), "; write fit.conf_int(level=0.9)"),
+    "weights": "; sampling weights are declared by dp.design(weights=...)",
+}
+
 
 def real(argument: object) -> float:
     """Return a finite number, nan for anything else; texts and truth values are not numbers.
@@ -150,9 +159,11 @@ def bound(
     unknown = [key for key in kwargs if key not in declared]
     repeated = [key for key in by_place[: len(args)] if key in kwargs]
     if unknown and not any(value.kind is value.VAR_KEYWORD for value in declared.values()):
-        problem = f"has no parameter {unknown[0]}={did_you_mean(unknown[0], declared)}:"
+        meant = did_you_mean(unknown[0], declared) or _INSTEAD.get(unknown[0], "")
+        problem = f"has no parameter {unknown[0]}={meant}:"
     elif len(args) > len(by_place):
-        problem = f"takes {_listed(by_place)} by position: write all else by name;"
+        example = ", such as codebook=" if "codebook" in {*declared} - {*by_place} else ""
+        problem = f"takes {_listed(by_place)} by position: write all else by name{example};"
     elif repeated:
         problem = f"has {repeated[0]} by position and by name: write one of them;"
     else:

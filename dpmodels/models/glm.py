@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmodels.arguments import real
 from dpmodels.design.private import PrivateDesign
-from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
+from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, shorten
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.tally import MOST_CELLS, Crossed, crossed
 from dpmodels.formula.values import Category
@@ -342,8 +342,8 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Fit], Linear]:
     if not isinstance(family, str) or family not in AUTOMATIC:
         families = ", ".join(f'"{name}"' for name in AUTOMATIC)
         raise ArgumentError(
-            f"family={quoted(family)}: expected {families}; the links are logit and log, and least "
-            "squares are dp_lm"
+            f"family={quoted(family)}{did_you_mean(family, AUTOMATIC)}: expected {families}; the "
+            "links are logit and log, and least squares are dp_lm"
         )
     terms = linear(request)
     model = _poisson(terms.equation, clip) if family == "poisson" else _logit(terms, clip, family)

@@ -64,3 +64,27 @@ def test_a_misspelled_parameter_is_answered_before_the_charge(name):
 def test_an_option_that_is_left_out_is_named():
     with pytest.raises(ArgumentError, match=r"^dp\.dp_series needs time=: see help"):
         dp.dp_series("~ a", {"a": [1]}, eps=1.0)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "instead"),
+    [
+        ("bounds", r"bounds=; write codebook=dp\.codebook\(age="),
+        ("weights", r"weights=; sampling weights are declared by dp\.design\(weights="),
+        ("level", r"level=; write fit\.conf_int\(level="),
+        ("seed", r"seed=; runs repeat in dp\.simulation\(seed=1\): see help\(dp\.dp_mean\)"),
+    ],
+)
+def test_parameters_of_other_packages_are_answered_with_what_to_write(parameter, instead):
+    with pytest.raises(ArgumentError, match=f"no parameter {instead}"):
+        dp.dp_mean("~ a", {"a": [1]}, eps=1.0, **{parameter: 1})
+
+
+def test_a_codebook_by_position_is_answered_with_its_name():
+    with pytest.raises(ArgumentError, match=r"by name, such as codebook=; see help\(dp\.dp_lm\)"):
+        dp.dp_lm("a ~ 1", {"a": [1]}, dp.codebook(a=(0, 1)), eps=1.0)
+
+
+def test_a_misspelled_family_is_answered_with_the_nearest():
+    with pytest.raises(ArgumentError, match=r"family='binomal' \(did you mean 'binomial'"):
+        dp.dp_glm("a ~ 1", {"a": [1]}, codebook=dp.codebook(a=[0, 1]), eps=1.0, family="binomal")
