@@ -34,8 +34,10 @@ from dpmodels.typing import Floats, Integers, Numbers, Scalars
 
 # Of the budget for the choice of columns; for the scatters of the chosen, as a part of that of
 # their products; and for the response, as a part of that of the products where one is chosen.
-# Choices: held against simulated columns, of 20 to 1,000.
-CHOICE_SHARE, SCATTER_PART, RESPONSE_PART = 0.35, 0.1, 0.5
+# Choices: held against simulated columns, of 1 to 1,000.
+CHOICE_SHARE, RESPONSE_PART = 0.35, 0.5
+# The part of the scatters where one is chosen, and its limits.
+SCATTER_PART, SCATTER_LEAST, SCATTER_MOST = 0.9, 0.1, 0.5
 # For the rounding of what noise of a rho amounts to in eps.
 ROOM = 1 - 1e-9
 # The widest scale of noise: what the sampler takes, and 63 bits hold.
@@ -89,9 +91,12 @@ def shares_of(chosen: int, *, with_draws: bool) -> Shares:
     """Divide a budget.
 
     The error that all products share, of the response's mean, is one number, and they are `chosen`:
-    with noise in proportion to its root their sum of variances is least.
+    with noise in proportion to its root their sum of variances is least. The fewer are chosen, the
+    less noise products have beside the sampling error, and the more scatters matter.
     """
-    parts = (RESPONSE_PART / math.sqrt(chosen), 1.0, SCATTER_PART)
+    root = math.sqrt(chosen)
+    scatter_part = min(max(SCATTER_PART / root, SCATTER_LEAST), SCATTER_MOST)
+    parts = (RESPONSE_PART / root, 1.0, scatter_part)
     left = (1 - CHOICE_SHARE if with_draws else 1.0) / sum(parts)
     return Shares(CHOICE_SHARE if with_draws else 0.0, *(left * part for part in parts))
 

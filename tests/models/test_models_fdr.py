@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 import dpmodels as dp
 from dpmodels.errors import FormulaError, NotAvailable
+from dpmodels.mechanisms.screening_plan import shares_of
 
 NAMES = [f"g{place}" for place in range(30)]
 BOOK = dp.codebook.uniform(NAMES, (0, 2)) | dp.codebook(
@@ -214,3 +215,20 @@ def test_persons_widen_the_tests_of_the_published_procedure(rows):
 def test_a_left_side_without_columns_or_with_an_offset_is_refused(left):
     with pytest.raises(FormulaError, match="names no column on its left side that could be tested"):
         dp.dp_fdr(f"{left} ~ age", {}, **PRIVATE)
+
+
+def test_a_few_columns_have_correlations_and_not_p_values_alone(rows):
+    few = {name: column[:6_000] for name, column in rows.items()}
+    fits = [asked("age + g3 + g4 ~ case", few, seed, delta=0.0) for seed in range(8)]
+    assert all(np.isfinite(fit.params).all() for fit in fits)
+    exact = np.corrcoef(few["age"], few["case"] == "yes")[0, 1]
+    ends = [fit.noise_int().loc["age"] for fit in fits]
+    assert sum(end["lower"] <= exact <= end["upper"] for end in ends) >= 6
+    assert max(fit.bse_noise["age"] for fit in fits) < 0.05
+
+
+@pytest.mark.parametrize(("chosen", "part"), [(1, 0.5), (3, 0.5), (9, 0.3), (81, 0.1), (1000, 0.1)])
+def test_scatters_have_a_larger_part_of_the_budget_where_few_columns_are_chosen(chosen, part):
+    shares = shares_of(chosen, with_draws=True)
+    assert shares.scatters / shares.products == pytest.approx(part)
+    assert sum(shares) == pytest.approx(1.0)
