@@ -19,6 +19,7 @@ from dpmodels.results.classifiers import MultinomialResult, SVMResult
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
+from dpmodels.results.lm import LMResult
 from dpmodels.results.survey import SurveyFitResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 from dpmodels.typing import Floats, TableLine
@@ -225,6 +226,8 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
             notes += Rank.DETAIL(f"For standard errors use {advice}.")
     else:
         notes += _error_notes(sandwich, int((~identified).sum()), fit.release)
+        if isinstance(fit, GLMResult) and not identified.all():
+            notes += reference_note(fit)
     if fit.release.ball is not None and fit.release.ball.shortened_sd > 0:
         notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
@@ -240,6 +243,17 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
             "neither estimates nor intervals account for this bias."
         )
     return tuple(notes)
+
+
+def reference_note(fit: GLMResult | LMResult) -> tuple[str, ...]:
+    """Name the first factor whose reference level is lost in noise, while others are compared."""
+    factors = fit._without_reference
+    if not factors:
+        return ()
+    return Rank.IDENTIFIED(
+        f"The level of {factors[0]} that others are compared with is lost in noise: "
+        f'contrasts("{factors[0]}") compares the others, at no cost.'
+    )
 
 
 def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) -> list[str]:

@@ -12,6 +12,7 @@ from dpmodels.inference.sandwich import DETECTION_SDS
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
+from dpmodels.reports.coefficients import reference_note
 from dpmodels.reports.header import (
     SEE,
     UNKNOWN,
@@ -295,6 +296,7 @@ def _unidentified(fit: LMResult) -> list[str]:
             f"Their estimates are biased by a ridge from the released spectrum, on {hidden} of "
             f"{len(fit.linear.names)} directions of X'X that noise hides."
         )
+    notes += reference_note(fit)
     if fit.linear.equations.added_rows is not None:
         notes += Rank.DETAIL(
             "Levels are compared with the first of their variable, whose count is a noisy "

@@ -234,6 +234,11 @@ class CoefficientModel(Tested):
         coder = require_coder(self.coder)
         return marginal_means.Fitted(self._law(method), self._link, self._terms, coder, self._means)
 
+    @property
+    def _without_reference(self) -> list[str]:
+        """Factors of which contrasts compare levels that the coefficients do not."""
+        return marginal_means.without_reference(self._fitted("contrasts()"))
+
     @documented
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False

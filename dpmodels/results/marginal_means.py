@@ -151,6 +151,24 @@ def contrasts(
     return exponentiated(table) if ratio else table
 
 
+def without_reference(model: Fitted) -> list[str]:
+    """Name factors of which no coefficient is identified, though some differences of them are.
+
+    The level that they are compared with is lost in noise, and contrasts of the others are not.
+    """
+    found, design = [], model.coder.design
+    for name in design.variables:
+        term = model.terms.named(quote(name))
+        if term is None or model.terms.predictors > 1 or levels_of(design, name) is None:
+            continue
+        levels = model.terms.matrix(term)
+        first, second = np.triu_indices(len(levels), 1)
+        pairs = levels[first] - levels[second]
+        if not model.law.identifies(levels).any() and model.law.identifies(pairs).any():
+            found.append(name)
+    return found
+
+
 def grid_facts(cells: Grid) -> tuple[tuple[str, str], ...]:
     """Return the line of a heading that says at which values variables stand."""
     values = ", ".join(f"{name} = {value}" for name, value in cells.fixed.items())

@@ -112,7 +112,8 @@ def test_errors_that_are_all_hidden_are_none(monkeypatch):
     """A model of weighted rows describes its step to all weights, where anything is identified."""
     monkeypatch.setattr(coefficients.header, "step_note", lambda _: ("the step",))
     monkeypatch.setattr(coefficients, "_error_notes", lambda _, lost, __: [f"{lost} lost"])
-    assert coefficients.fit_notes(weighted(True, False, False)) == ("2 lost", "the step")
+    monkeypatch.setattr(coefficients, "reference_note", lambda _: ("the reference",))
+    assert coefficients.fit_notes(weighted(True, False, False)) == ("2 lost", "the reference", "the step")
     reason, _, advice = coefficients.fit_notes(weighted(False, False))
     assert reason == "Standard errors: hidden by noise."
     assert advice == "For standard errors use more rows."
