@@ -187,25 +187,26 @@ def inference(fit: GLMResult | MultinomialResult | SurveyFitResult) -> list[tupl
 
 
 def _unidentified(fit: GLMResult | MultinomialResult) -> Table:
-    """Lay out coefficients without standard errors, to the digits that the noise leaves."""
+    """Lay out coefficients without standard errors: to one digit where the noise is not known."""
     if isinstance(fit, MultinomialResult):
         return _coefficients(fit.params_released.to_numpy(np.float64).T.ravel(), None)
     smallest_noise = fit.noise_least
     if smallest_noise.isna().any():
         return _as_released(fit.linear.scaled_call, fit.release)
-    values, noise = (np.asarray(numbers) for numbers in (fit.params, smallest_noise))
-    return _coefficients(values, noise, "noise, at least")
+    pairs = zip(fit.params.tolist(), smallest_noise.tolist(), strict=True)
+    cells: list[tuple[str, ...]] = [(signif(value, 1), signif(sd, 2)) for value, sd in pairs]
+    return ("coef", "noise, at least"), cells
 
 
 def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Table:
     return _coefficients(call.matrix @ release.coefficients, released_noise(call, release))
 
 
-def _coefficients(values: Floats, noise: Floats | None, head: str = "noise") -> Table:
+def _coefficients(values: Floats, noise: Floats | None) -> Table:
     if noise is None:
         return ("coef",), [(signif(value, 1),) for value in values.tolist()]
     pairs = zip(values.tolist(), noise.tolist(), strict=True)
-    return ("coef", head), [(signif_uncertain(value, sd), signif(sd, 2)) for value, sd in pairs]
+    return ("coef", "noise"), [(signif_uncertain(value, sd), signif(sd, 2)) for value, sd in pairs]
 
 
 def _pull_note(release: CoefficientsRelease) -> str:

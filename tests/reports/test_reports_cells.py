@@ -80,7 +80,7 @@ def test_released_coefficients_have_the_digits_that_their_noise_leaves():
 
 
 @each("least, columns", [((0.02, 0.1), ("coef", "noise, at least")), ((0.02, math.nan), ("coef",))])
-def test_coefficients_without_errors_have_the_least_noise_where_it_is_known(least, columns):
+def test_coefficients_without_errors_have_one_digit_and_the_least_noise(least, columns):
     fit = Fit(
         call=call(),
         params=pd.Series([1.2346, -0.5]),
@@ -91,7 +91,7 @@ def test_coefficients_without_errors_have_the_least_noise_where_it_is_known(leas
     heads, lines = coefficients._unidentified(fit)
     assert heads == columns
     if len(columns) == 2:
-        assert lines == [("1.235", "0.020"), ("-0.50", "0.10")]
+        assert lines == [("1", "0.020"), ("-0.5", "0.10")]
 
 
 LEVELS = {"b against a": 2, "c against a": 2}
@@ -113,7 +113,11 @@ def test_errors_that_are_all_hidden_are_none(monkeypatch):
     monkeypatch.setattr(coefficients.header, "step_note", lambda _: ("the step",))
     monkeypatch.setattr(coefficients, "_error_notes", lambda _, lost, __: [f"{lost} lost"])
     monkeypatch.setattr(coefficients, "reference_note", lambda _: ("the reference",))
-    assert coefficients.fit_notes(weighted(True, False, False)) == ("2 lost", "the reference", "the step")
+    assert coefficients.fit_notes(weighted(True, False, False)) == (
+        "2 lost",
+        "the reference",
+        "the step",
+    )
     reason, _, advice = coefficients.fit_notes(weighted(False, False))
     assert reason == "Standard errors: hidden by noise."
     assert advice == "For standard errors use more rows."
