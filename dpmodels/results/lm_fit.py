@@ -188,7 +188,7 @@ class LinearFit:
         if math.isnan(self.nobs):
             return math.nan
         if self.model.sampled:
-            return self.nobs - 1
+            return max(self.nobs - 1, 1.0)
         count = self.nobs if self.model.weights is not None else self.release.count
         return max(min(count, self.nobs) - len(self.names), 1.0)
 

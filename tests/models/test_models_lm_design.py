@@ -285,3 +285,15 @@ def test_what_a_pure_guarantee_does_not_identify_says_what_to_write():
     assert not fit.identified.any()
     note = " ".join(str(fit.summary()).split())
     assert 'Write mechanism="scores" with delta=1e-6 or budget=dp.ZCDP(rho)' in note
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_a_fit_of_one_or_two_rows_prints_and_has_a_table(n_rows):
+    weights = dp.design(weights="w", bounds=(0.5, 8), weights_are="design")
+    book = dp.codebook(y=(0, 10), x=(-5, 5), w=(0.5, 8), design=weights)
+    rows = {"y": [1.0] * n_rows, "x": [2.0] * n_rows, "w": [1.0] * n_rows}
+    for seed in range(4):
+        with dp.simulation(seed=seed):
+            fit = dp.dp_lm("y ~ x", rows, codebook=book, eps=5.0)
+        assert len(fit.tidy()) == 2
+        assert "Private linear regression" in str(fit)
