@@ -329,7 +329,7 @@ def _arithmetic(node: ast.BinOp, book: Book) -> Value:
     if apply is None:
         raise FormulaError(
             f"{code!r} in the formula: the operators are + - * / ** and comparisons; a power is "
-            "written x ** 2"
+            "written I(x ** 2)"
         )
     a, b = as_real(left), as_real(right)
     if isinstance(node.op, ast.Div) and b.lower <= 0.0 <= b.upper:

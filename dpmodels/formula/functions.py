@@ -375,6 +375,7 @@ INSTEAD: dict[str, str] = {
     "mean": "statistics of the data cannot enter a formula; subtract a public constant",
     "min": "the smallest of several numbers of a row is pmin(x, y); bounds are declared",
     "max": "the largest of several numbers of a row is pmax(x, y); bounds are declared",
+    "ln": "the natural logarithm is log(x)",
     "tan": "it is not bounded; use sin(x) and cos(x)",
     "offset": "it stands by itself on the right-hand side of dp_lm or dp_glm; elsewhere write "
     "I(y - x)",

@@ -464,8 +464,14 @@ def _power(node: ParseNode, reading: Reading, depth: int) -> Terms:
             f"'**' is followed by {shorten(exponent_text)!r}; expected a whole number from 1 to "
             f"{MAX_ORDER} (interactions up to that order). A variable's power is I(x ** 2)"
         )
-    terms = [_expand(base, reading, depth + 1)] * int(exponent_text)
-    return reduce(partial(_product, "*"), terms)
+    terms = _expand(base, reading, depth + 1)
+    if len(terms) == 1 and int(exponent_text) > 1:
+        name = shorten(":".join(*terms.values()))
+        raise FormulaError(
+            f"{name} ** {exponent_text} is {name} itself, as in R: write I({name} ** "
+            f"{exponent_text}) for a power, or {name}"
+        )
+    return reduce(partial(_product, "*"), [terms] * int(exponent_text))
 
 
 def _interact(left: Terms, right: Terms) -> Terms:

@@ -92,7 +92,6 @@ x / g
 (x + y + z) ** 2
 (x + g + h) ** 3
 (x + y) ** 1
-x ** 2
 (x + y):(g + z)
 (x + y) * (y + z)
 x + (y + (z + g))
@@ -243,8 +242,8 @@ def test_random_algebra_is_that_of_patsy(terms, head, tail):
     try:
         parsed_formula(formula, BOOK)
     except dp.errors.FormulaError as error:
-        # patsy subtracts what is not there, and says nothing.
-        assume("subtracts" not in str(error))
+        # patsy subtracts what is not there, and takes a power of one term for it, and says nothing.
+        assume("subtracts" not in str(error) and "itself, as in R" not in str(error))
     if not theirs(formula)[0]:
         with pytest.raises(dp.errors.FormulaError, match="no terms"):
             design(formula, BOOK)
