@@ -68,8 +68,6 @@ def _report(
         facts=(("Denoised", denoised),),
         sections=sections,
         notes=notes,
-        see=header.SEE,
-        rows=fit.nobs,
     )
 
 
@@ -199,8 +197,6 @@ def cca_report(fit: CCAResult) -> Report:
         facts=(("Sides", sides),),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=tuple(_cca_notes(fit)),
-        see=header.SEE,
-        rows=fit.nobs,
     )
 
 

@@ -86,16 +86,15 @@ def released_report(
     sections: tuple[Section, ...],
     notes: tuple[str, ...],
     see: str = "",
-    rows: float | None = None,
 ) -> Report:
     """Lay out a result of one release, with what all such reports open and close with.
 
-    `first` are facts before those of sites, `facts` after them; `see` and `rows` are as for
-    :func:`closing`.
+    `first` are facts before those of sites, `facts` after them; `see` is as for :func:`closing`.
     """
     call, release = fit.call, fit.release
     lines = (*opening(call, release), *first, *shared_facts(release), *facts)
-    report = Report(title, lines, sections, (*notes, *closing(call, release, see, rows)))
+    of_moments = (SEE, fit.nobs) if isinstance(call, MomentsCall) else (see, None)
+    report = Report(title, lines, sections, (*notes, *closing(call, release, *of_moments)))
     return in_units(report, call.tables[0]) if isinstance(call, DescribedCall) else report
 
 

@@ -328,8 +328,6 @@ def path_report(path: PathResult) -> Report:
         first=_path_facts(path),
         sections=(_path_coefficients(path),),
         notes=tuple(_path_notes(path)),
-        see=header.SEE,
-        rows=fit.nobs,
     )
 
 

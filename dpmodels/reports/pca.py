@@ -47,8 +47,6 @@ def pca_report(fit: PCAResult) -> Report:
         facts=(("Variance", variance),),
         sections=(_importance(fit, columns), *loadings),
         notes=_notes(fit, n_shown),
-        see=header.SEE,
-        rows=fit.nobs,
     )
 
 
@@ -247,8 +245,6 @@ def subspace_report(fit: SubspaceResult) -> Report:
         first=header.moments_facts(fit.call, fit.release, complete),
         sections=(*importance, *(() if fit.lost else loadings), Section("Noise", ("",), noise)),
         notes=_subspace_notes(fit, len(columns)),
-        see=header.SEE,
-        rows=fit.nobs,
     )
 
 
