@@ -387,11 +387,7 @@ def _charge(account: Account, charge: Charged) -> Report:
         ("Results shown here", "; ".join(result_titles(charge.released)) or "none"),
         *(() if charge.released is None else _besides(charge.released)),
     )
-    stamp = (
-        charge.released.fits[0].stamp
-        if charge.released is not None and charge.released.simulated
-        else None
-    )
+    stamp = None if charge.released is None else charge.released.fits[0].stamp
     return Report(f"Charge {_name(charge)}", facts, (), (), stamp)
 
 

@@ -40,16 +40,6 @@ def bars(
     caption: str | None = None,
 ) -> tuple[Axes, ...]:
     """Draw panels of horizontal bars side by side, the first item at the top, grey if `pale`."""
-    for panel in panels:
-        marks = panel.values if panel.marks is None else panel.marks
-        for numbers in (panel.values, panel.errors, marks):
-            if np.shape(numbers) != (len(labels),) or not labels:
-                raise ArgumentError(
-                    f"panel {panel.title!r} has shape {np.shape(numbers)} for {len(labels)} "
-                    "labels: give one number for each label"
-                )
-    if pale is not None and len(pale) != len(labels):
-        raise ArgumentError(f"pale has {len(pale)} entries for {len(labels)} labels")
     panel_axes = _axes(len(panels), len(labels), axes)
     positions = np.arange(len(labels), dtype=np.float64)
     colours = [style.GREY if grey else style.BLUE for grey in (pale or [False] * len(labels))]

@@ -25,7 +25,6 @@ from dpmodels.plots.style import (
     labels,
     listed,
     number,
-    ordered,
     positions,
     short_names,
     thinned,
@@ -46,7 +45,7 @@ _TURNS = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, -1.2, 1.6, -1.6)  # radians off the ar
 
 def biplot(
     table: DataArray,
-    sdev: npt.ArrayLike,
+    sdev: Floats,
     *,
     components: tuple[int | str, int | str] = (0, 1),
     marked: Collection[int | str] = (),
@@ -64,18 +63,12 @@ def biplot(
     Gabriel, K. R. (1971). The biplot graphic display of matrices with
     application to principal component analysis. Biometrika 58(3), 453-467.
     """
-    table = ordered(table)
     heads = labels(table, "component")
     chosen = positions(heads, components)
     if len(set(chosen)) != 2:
         raise ArgumentError("a biplot shows two different components: write components=(0, 1)")
-    scales = np.asarray(sdev, dtype=np.float64)
-    if scales.shape != (len(heads),):
-        raise ArgumentError(
-            f"sdev has shape {scales.shape} for {len(heads)} components: give one number each"
-        )
     below_floor = positions(heads, tuple(marked))
-    tips = np.asarray(table, dtype=np.float64)[:, chosen] * scales[chosen]
+    tips = np.asarray(table, dtype=np.float64)[:, chosen] * sdev[chosen]
     finite = np.flatnonzero(np.isfinite(tips).all(axis=1))
     tips = tips[finite]
     variables = short_names(labels(table, "variable"))
@@ -187,11 +180,11 @@ _SIZE = (6.4, 3.8)
 
 
 def scree(
-    values: npt.ArrayLike,
+    heights: Floats,
     *,
-    lower: npt.ArrayLike | None = None,
-    upper: npt.ArrayLike | None = None,
-    floor: float | None = None,
+    lower: Floats,
+    upper: Floats,
+    floor: float,
     labels: Sequence[str],
     **picture: Unpack[Picture],
 ) -> Axes:
@@ -202,46 +195,26 @@ def scree(
     Cattell, R. B. (1966). The scree test for the number of factors.
     Multivariate Behavioral Research 1(2), 245-276.
     """
-    heights = _vector("values", values, len(labels))
-    if (lower is None) != (upper is None):
-        raise ArgumentError("one end of the noise intervals is missing: give lower and upper")
-    ends = None
-    if lower is not None and upper is not None:
-        ends = (_vector("lower", lower, len(labels)), _vector("upper", upper, len(labels)))
     ax = axes_or_new(picture.get("ax"), _SIZE)
     d = len(labels)
     small = d > 60
     positions = np.arange(1.0, d + 1)
-    below_floor = heights < floor if floor is not None else np.zeros(d, dtype=bool)
+    below_floor = heights < floor
     ax.plot(positions, heights, color=GREY, linewidth=0.8, zorder=2)
-    if ends is not None:
-        _intervals(ax, positions, *ends, width=0.7 if small else 1.6)
+    _intervals(ax, positions, lower, upper, width=0.7 if small else 1.6)
     size = 8 if small else 30
     hollow: Keywords = {"facecolors": "white", "edgecolors": GREY}
     hollow |= {"linewidths": 0.7 if small else 1.4, "label": "under"}
     for mask, look in ((~below_floor, {"color": BLUE, "label": "over"}), (below_floor, hollow)):
         ax.scatter(positions[mask], heights[mask], size, zorder=4, clip_on=False, **look)
-    _height_limits(ax, heights, ends, floor)
-    if floor is not None:
-        _floor(ax, floor)
-    _legend(ax, intervals=ends is not None, under=bool(np.any(below_floor)))
+    _height_limits(ax, heights, upper, floor)
+    _floor(ax, floor)
+    _legend(ax, under=bool(np.any(below_floor)))
     _names(ax, labels)
     ax.set_ylabel("Variance")
-    low, high = ends or (np.full(d, np.nan),) * 2
-    text = listed(labels, map(between, heights, low, high))
-    floor_text = "" if floor is None else f". Noise floor: {number(floor)}"
-    alt = f"Scree plot, variances of {d} components: {text}{floor_text}"
+    text = listed(labels, map(between, heights, lower, upper))
+    alt = f"Scree plot, variances of {d} components: {text}. Noise floor: {number(floor)}"
     return finished(ax, alt, picture)
-
-
-def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
-    vector = np.asarray(values, dtype=np.float64)
-    if vector.shape != (length,) or length == 0:
-        raise ArgumentError(
-            f"{name} has shape {vector.shape} for {length} labels: give one number for each "
-            "component"
-        )
-    return vector
 
 
 def _intervals(ax: Axes, positions: Floats, lower: Floats, upper: Floats, width: float) -> None:
@@ -255,13 +228,10 @@ def _intervals(ax: Axes, positions: Floats, lower: Floats, upper: Floats, width:
             ax.scatter(positions[finite], endpoints[finite], 120, marker="_", color=INK, zorder=5)
 
 
-def _height_limits(
-    ax: Axes, heights: Floats, ends: tuple[Floats, Floats] | None, floor: float | None
-) -> None:
+def _height_limits(ax: Axes, heights: Floats, upper: Floats, floor: float) -> None:
     """From 0, or from the lowest negative value, with space above."""
-    tops = [heights, np.array([0.0 if floor is None else floor])]
-    tops += [] if ends is None else [ends[1]]
-    top = max(float(np.max(part[np.isfinite(part)], initial=0.0)) for part in tops)
+    tops = np.concatenate([heights, upper, [floor]])
+    top = float(np.max(tops[np.isfinite(tops)], initial=0.0))
     bottom = float(np.min(heights[np.isfinite(heights)], initial=0.0))
     if bottom < 0:
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
@@ -279,20 +249,17 @@ def _floor(ax: Axes, floor: float) -> None:
     text.set(ha="left", va="center", fontsize=FONT)
 
 
-def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
+def _legend(ax: Axes, *, under: bool) -> None:
     from matplotlib.lines import Line2D
 
-    marks = []
-    if intervals:
-        marks.append(Line2D([], [], color=INK, marker="|", linestyle="", label="noise interval"))
+    marks = [Line2D([], [], color=INK, marker="|", linestyle="", label="noise interval")]
     if under:
         hollow = Line2D([], [], color=GREY, marker="o", linestyle="", label="below the noise floor")
         hollow.set_markerfacecolor("white")
         marks.append(hollow)
-    if marks:
-        look: Keywords = {"frameon": False, "fontsize": FONT, "labelcolor": INK, "ncols": 2}
-        look |= {"bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "handletextpad": 0.2}
-        ax.legend(handles=marks, loc="lower right", **look)
+    look: Keywords = {"frameon": False, "fontsize": FONT, "labelcolor": INK, "ncols": 2}
+    look |= {"bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "handletextpad": 0.2}
+    ax.legend(handles=marks, loc="lower right", **look)
 
 
 def _names(ax: Axes, labels: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from dpmodels.errors import ArgumentError
 from dpmodels.plots import style
 from dpmodels.plots.heat import row_names
 from dpmodels.typing import Axes, Floats, Picture
@@ -61,10 +60,6 @@ def coefficients(
     With `ratio`, exponentials on a logarithmic axis. A line marks the value `at`; `lost` is the
     label of unidentified coefficients, `across` that of the axis of names.
     """
-    for model in models:
-        sizes = (model.values.shape, model.noise.shape[:1], model.confidence.shape[:1])
-        if set(sizes) != {(len(labels),)}:
-            raise ArgumentError(f"{model.values.shape} coefficients for {len(labels)} labels")
     is_single = len(models) == 1
     row_inches = 0.3 if is_single else 0.12 + 0.17 * len(models)
     rows = _rows(labels, grouped=1.3 + row_inches * 2 * len(labels) <= _TALLEST)

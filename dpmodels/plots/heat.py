@@ -28,7 +28,6 @@ from dpmodels.plots.style import (
     legend_above,
     listed,
     number,
-    ordered,
     positions,
     short_names,
     thinned,
@@ -62,7 +61,7 @@ def cells(
     ax: Axes,
     numbers: Floats,
     largest: float,
-    label: str,
+    label: str = "Correlation",
     written: Callable[[float], str] = two_decimals,
 ) -> AxesImage:
     """Colour cells, write their values where they are few, else draw a colour bar.
@@ -142,7 +141,7 @@ def heat(
 
     Colours end at `largest` on both sides of 0, by default at the largest number.
     """
-    names = _labels(table)
+    names = labels(table, str(table.dims[0]))
     numbers = np.asarray(table, dtype=np.float64)
     largest = reach(numbers) if largest is None else largest
     few = numbers.size <= WRITTEN
@@ -168,17 +167,6 @@ def _matrix_text(numbers: Floats, names: Sequence[str], label: str) -> str:
     return f"{label} matrix of {len(names)} columns{largest_text}"
 
 
-def _labels(table: DataArray) -> list[str]:
-    if len(table.dims) == 2 and table.size:
-        rows, columns = (labels(table, str(dim)) for dim in table.dims)
-        if rows == columns:
-            return rows
-    raise ArgumentError(
-        f"the table has dimensions {tuple(map(str, table.dims))} of {table.shape}: give a "
-        "non-empty square DataArray with the same labels on both sides"
-    )
-
-
 def _three_digits(value: float) -> str:
     """Print a number of any size in at most eight characters."""
     return f"{value:.3g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.1e}"
@@ -201,7 +189,6 @@ def loadings(
 
     Those that are nan stay blank, which `note` explains.
     """
-    table = ordered(table)
     component_names = labels(table, "component")
     chosen = list(range(len(component_names)))
     if components is not None:

@@ -277,24 +277,9 @@ def _distinguished(names: Sequence[str], max_length: int) -> list[str]:
     return [name[:_HEAD] + _DOTS + name[start:stop] + _DOTS for name in names]
 
 
-_DIMS = ("variable", "component")
-
-
-def ordered(table: DataArray) -> DataArray:
-    """Transpose the table to ``variable`` by ``component``."""
-    if set(table.dims) != set(_DIMS) or 0 in table.shape:
-        raise ArgumentError(
-            f"the table has dimensions {tuple(map(str, table.dims))}: give a non-empty DataArray "
-            f"with dimensions {_DIMS}"
-        )
-    return table.transpose(*_DIMS)
-
-
 def labels(table: DataArray, dim: str) -> list[str]:
-    """List the labels along a dimension; positions from 1 where it has none."""
-    if dim in table.coords:
-        return [str(value) for value in np.asarray(table.coords[dim])]
-    return [str(i + 1) for i in range(table.sizes[dim])]
+    """List the labels along a dimension."""
+    return [str(value) for value in np.asarray(table.coords[dim])]
 
 
 def positions(labels: Sequence[str], chosen: Sequence[int | str]) -> list[int]:

@@ -70,11 +70,9 @@ def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
     names = ["estimate", "std_error", "noise_sd", "statistic", "p_value", "conf_low", "conf_high"]
     lines = fit.tidy()[names].to_numpy(np.float64)
     facts = (
-        *header.opening(call, release),
         ("Model", f"{call.family}, {LINKS[call.family]}"),
         ("Response", _response(call)),
         ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
-        *header.shared_facts(release),
     )
     table = (COLUMNS, [coefficient_cells(*line) for line in lines.tolist()])
     return _laid_out(fit, TITLES[call.family], facts, table, _count_notes(fit))
@@ -97,13 +95,11 @@ def _report(
     notes: tuple[str, ...],
 ) -> Report:
     call, release = fit.call, fit.release
-    facts: tuple[Fact, ...] = (
-        *header.opening(call, release),
+    facts = (
         ("Model", model),
         ("Row norm", header.row_norm(call, release)),
         ("Response", _response(call)),
         ("Ridge", _ridge(release)),
-        *header.shared_facts(release),
     )
     return _laid_out(fit, title, facts, table, (*notes, *_tuning_notes(release)))
 
@@ -119,8 +115,14 @@ def _laid_out(
     heads, cells = table
     total = len(fit.call.names) * fit.call.blocks
     omitted = header.omitted(SHOWN, total, "coefficients", "params and tidy()")
-    closed = header.closing(fit.call, fit.release, f"{header.SEE}.regression")
-    return Report(title, facts, panels(fit, heads, cells[:SHOWN]), (*omitted, *notes, *closed))
+    return header.released_report(
+        fit,
+        title,
+        first=facts,
+        sections=panels(fit, heads, cells[:SHOWN]),
+        notes=(*omitted, *notes),
+        see=f"{header.SEE}.regression",
+    )
 
 
 def _ridge(release: CoefficientsRelease) -> str:

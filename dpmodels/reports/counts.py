@@ -16,24 +16,7 @@ from dpmodels.inference.independence import Independence
 from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    LOST,
-    SEE,
-    SHOWN_GROUPS,
-    WEIGHT,
-    closing,
-    complete_text,
-    counted_as,
-    counted_in,
-    described_header,
-    design_facts,
-    in_units,
-    omitted,
-    opening,
-    pvalue,
-    shared_facts,
-    weighted_notes,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall, n_public_rows
 from dpmodels.results.margin import Margin, ReleasedMargins
@@ -58,8 +41,7 @@ def table_report(fit: TableResult) -> Report:
     title = "Private table of counts" if len(facts.shape) > 1 else "Private counts"
     if facts.sampled is not None:
         title = "Private weighted table" if len(facts.shape) > 1 else "Private weighted counts"
-    report = _counts_report(fit, title, sections, (*_test_notes(fit), *notes * (hidden > 0)))
-    return in_units(report, facts)
+    return _counts_report(fit, title, sections, (*_test_notes(fit), *notes * (hidden > 0)))
 
 
 def _counts_report(
@@ -68,22 +50,21 @@ def _counts_report(
     facts = fit.call.tables[0]
     is_public = fit.release.rows is not None and facts.sampled is None
     sd = fit._counted.incomplete_sd if is_public else fit.noise_sd(facts.cells)
-    complete = complete_text(fit.ncomplete, sd, what=counted_in(fit.release))
-    return Report(
-        title=title,
-        facts=(
-            *described_header(fit.call, fit.release, complete),
-            *design_facts(fit.release, facts),
-            ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
-        ),
+    complete = header.complete_text(fit.ncomplete, sd, what=header.counted_in(fit.release))
+    noise = f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"
+    return header.released_report(
+        fit,
+        title,
+        first=(("Complete", complete),),
+        facts=(*header.design_facts(fit.release, facts), ("Cell noise", noise)),
         sections=sections,
-        notes=(*notes, *_lost_note(fit), *reading(fit.release), *closing(fit.call, fit.release)),
+        notes=(*notes, *_lost_note(fit), *reading(fit.release)),
     )
 
 
 def _half(fit: TableResult) -> float:
     """Return half the length of the noise interval of a count, the same for all."""
-    if counted_in(fit.release) == WEIGHT:
+    if header.counted_in(fit.release) == header.WEIGHT:
         ends = fit.noise_int().to_numpy()
         return float((ends[:, 1] - np.maximum(fit.released.to_numpy().ravel(), 0.0)).max())
     middle = max(float(fit.released.to_numpy().flat[0]), 0.0)
@@ -98,8 +79,8 @@ def _lost_note(fit: TableResult) -> tuple[str, ...]:
 
 def reading(release: AnyRelease) -> tuple[str, ...]:
     """Say what printed counts and their intervals are."""
-    if counted_in(release) == WEIGHT:
-        return weighted_notes(release)
+    if header.counted_in(release) == header.WEIGHT:
+        return header.weighted_notes(release)
     return (
         "Noise and noise_int() are privacy noise only; for shares of the population use "
         "conf_int().",
@@ -151,7 +132,11 @@ def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyR
     """Print a line for every row of a tidy table of counts, with its intervals."""
     cells = map(_cells, with_shares(table).to_dict("records"))
     rows = tuple(Row(*row) for row in zip(labels, cells, strict=True))
-    counted = "Total" if counted_in(release) == WEIGHT else counted_as(release.adjacency)
+    counted = (
+        "Total"
+        if header.counted_in(release) == header.WEIGHT
+        else header.counted_as(release.adjacency)
+    )
     heads = (counted.capitalize(), "95% noise int.", "%", "95% conf. int.")
     return Section(title, heads, rows)
 
@@ -168,8 +153,8 @@ def _cells(row: dict[Hashable, float]) -> tuple[str, ...]:
     low, high = 100 * row["conf_low"], 100 * row["conf_high"]
     if not low <= high:
         # The share has an unknown error: to a tenth.
-        share = f"{100 * row['proportion']:.1f}" if row["proportion"] >= 0 else LOST
-        return count(row["count"]), LOST, share, LOST
+        share = f"{100 * row['proportion']:.1f}" if row["proportion"] >= 0 else header.LOST
+        return count(row["count"]), header.LOST, share, header.LOST
     return (
         count(row["count"]),
         f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",
@@ -184,7 +169,11 @@ def _test(fit: TableResult) -> tuple[Section, ...]:
     if len(factors) < 2 or facts.sampled is not None:
         return ()
     test = fit.chi2_test()
-    cells = (signif(test.statistic), LOST if test.reason else str(test.df), pvalue(test.pvalue))
+    cells = (
+        signif(test.statistic),
+        header.LOST if test.reason else str(test.df),
+        header.pvalue(test.pvalue),
+    )
     return (_tested("Independence" if len(factors) == 2 else "Mutual independence", cells),)
 
 
@@ -224,7 +213,7 @@ _SURE: Final = 0.999
 def states_report(fit: StatesResult) -> Report:
     """Lay out counts of states, the quilt and the scales of noise as tables of strings."""
     facts, release = fit.call.tables[0], fit.release
-    complete = complete_text(fit.ncomplete, fit._counted.incomplete_sd, what="times")
+    complete = header.complete_text(fit.ncomplete, fit._counted.incomplete_sd, what="times")
     table = listed(" / ".join(facts.factors), facts.labels, fit.tidy(), release)
     persons = (release.rows or 0) // fit.steps
     observations = f"{count(persons)} person{'s' * (persons != 1)}, {count(fit.steps)} times each"
@@ -280,7 +269,7 @@ def _notes(fit: StatesResult) -> tuple[str, ...]:
             "times of all persons."
         ),
         *_doubts(fit),
-        *Rank.SOURCE(f"Source: {info.name}, {info.source}{SEE}."),
+        *Rank.SOURCE(f"Source: {info.name}, {info.source}{header.SEE}."),
     )
 
 
@@ -317,25 +306,22 @@ def margins_report(fit: MarginsResult) -> Report:
     """List the margins with their noise and tests, then print the first tables."""
     tables = [Margin(fit.source, term) for term in fit.source.terms]
     printed = _printed(tables)
-    hidden = omitted(len(printed), len(tables), "tables", "table('a', 'b') and tidy()")
-    unlisted = omitted(SHOWN_GROUPS, len(tables), "margins", "tidy()")
-    return Report(
-        title="Private margins",
-        facts=(
-            *opening(fit.call, fit.release),
-            ("Margins", f"{count(len(tables))}, variables: {count(len(fit.factors))}"),
-            ("Counts of", counted_as(fit.release.adjacency)),
-            *shared_facts(fit.release),
-        ),
-        sections=(_list(tables[:SHOWN_GROUPS]), *(_table(margin) for margin in printed)),
-        notes=(*unlisted, *hidden, *_margins_notes(fit.source), *closing(fit.call, fit.release)),
+    hidden = header.omitted(len(printed), len(tables), "tables", "table('a', 'b') and tidy()")
+    unlisted = header.omitted(header.SHOWN_GROUPS, len(tables), "margins", "tidy()")
+    sizes = f"{count(len(tables))}, variables: {count(len(fit.factors))}"
+    return header.released_report(
+        fit,
+        "Private margins",
+        first=(("Margins", sizes), ("Counts of", header.counted_as(fit.release.adjacency))),
+        sections=(_list(tables[: header.SHOWN_GROUPS]), *(_table(margin) for margin in printed)),
+        notes=(*unlisted, *hidden, *_margins_notes(fit.source)),
     )
 
 
 @report_of.register
 def weighted_margins_report(fit: WeightedMarginsResult) -> Report:
     """List the margins with their noise, then print the first tables."""
-    shown = fit._tables[:SHOWN_GROUPS]
+    shown = fit._tables[: header.SHOWN_GROUPS]
     rows = (
         Row(name, (count(table._facts.cells), signif(table.noise_sd(), 2)))
         for name, table in zip(fit.terms, shown, strict=False)
@@ -345,47 +331,43 @@ def weighted_margins_report(fit: WeightedMarginsResult) -> Report:
         lines += min(table._facts.cells, SHOWN_ROWS)
         if not printed or lines <= SHOWN_LINES:
             printed.append(_listed(table))
-    facts = fit.call.tables[0]
-    report = Report(
-        title="Private weighted margins",
-        facts=(
-            *opening(fit.call, fit.release),
-            ("Margins", f"{count(len(fit.requested))}, variables: {count(len(fit.factors))}"),
-            *shared_facts(fit.release),
-            *design_facts(fit.release, facts),
-        ),
+    sizes = f"{count(len(fit.requested))}, variables: {count(len(fit.factors))}"
+    return header.released_report(
+        fit,
+        "Private weighted margins",
+        first=(("Margins", sizes),),
+        facts=header.design_facts(fit.release, fit.call.tables[0]),
         sections=(Section("Margins", ("cells", "noise sd"), tuple(rows)), *printed),
         notes=(
-            *omitted(len(printed), len(fit.requested), "tables", "table('a', 'b') and tidy()"),
-            *weighted_notes(fit.release),
+            *header.omitted(
+                len(printed), len(fit.requested), "tables", "table('a', 'b') and tidy()"
+            ),
+            *header.weighted_notes(fit.release),
             *Rank.TARGET(
                 "The unbiased totals in fit.released agree across margins, missing values included."
             ),
-            *closing(fit.call, fit.release),
         ),
     )
-    return in_units(report, facts)
 
 
 @report_of.register
 def margin_report(margin: Margin) -> Report:
     """Lay out one margin, and the test of independence if there is one."""
     fit = margin.fit
-    what = counted_as(fit.release.adjacency)
+    what = header.counted_as(fit.release.adjacency)
     half = signif(fit.noise.width(margin.term, 0.95), 2)
     test: tuple[Section, ...] = ()
     if len(margin.term) > 1:
         test = (_tested("Mutual independence", _test_cells(margin.chi2_test())),)
-    return Report(
-        title=f"Private margin of {margin.name}",
-        facts=(
-            *opening(fit.call, fit.release),
-            ("Complete", complete_text(margin.ncomplete, margin.ncomplete_sd, what=what)),
+    return header.released_report(
+        fit,
+        f"Private margin of {margin.name}",
+        first=(
+            ("Complete", header.complete_text(margin.ncomplete, margin.ncomplete_sd, what=what)),
             ("Cell noise", f"sd {signif(margin.noise_sd, 2)}, 95% within {half}"),
-            *shared_facts(fit.release),
         ),
         sections=(_table(margin), *test),
-        notes=(*_margins_notes(fit), *closing(fit.call, fit.release)),
+        notes=_margins_notes(fit),
     )
 
 
@@ -397,7 +379,7 @@ def loglin_report(fit: LogLinear) -> Report:
         title="Private log-linear model",
         facts=(
             ("Model", fit.formula),
-            *opening(result.call, result.release),
+            *header.opening(result.call, result.release),
             ("Table", f"{fit.margin.name}, {count(math.prod(fit.shape))} cells"),
             *_deviance(fit),
         ),
@@ -407,7 +389,7 @@ def loglin_report(fit: LogLinear) -> Report:
             "coefficients of these rows use noise_int().",
             *Rank.DETAIL("Log link; treatment coding with the first level as base."),
             *(SEVERAL if math.isnan(model.deviance) else ONE),
-            *closing(result.call, result.release),
+            *header.closing(result.call, result.release),
         ),
     )
 
@@ -427,7 +409,7 @@ def _coefficients(fit: LogLinear) -> Section:
             signif_uncertain(line["estimate"], line["std_error"]),
             *(signif(line[name], 2) for name in ("std_error", "noise_sd")),
             f"{line['statistic']:.2f}",
-            pvalue(line["p_value"]),
+            header.pvalue(line["p_value"]),
             interval(line["conf_low"], line["conf_high"]),
         )
         rows.append(Row(str(line["term"]), cells))
@@ -439,7 +421,7 @@ def _fitted(fit: LogLinear) -> tuple[Section, ...]:
     model = fit.model
     if not model.df:
         return ()
-    cells = (signif(model.statistic), str(model.df), pvalue(model.pvalue))
+    cells = (signif(model.statistic), str(model.df), header.pvalue(model.pvalue))
     return (_tested("Fit of the model", cells),)
 
 
@@ -469,7 +451,7 @@ def _list(tables: Sequence[Margin]) -> Section:
     rows = []
     for margin in tables:
         test = margin.chi2_test() if len(margin.term) > 1 else None
-        cells = (LOST,) * 3 if test is None else _test_cells(test)
+        cells = (header.LOST,) * 3 if test is None else _test_cells(test)
         counts = (count(margin.facts.cells), signif(margin.noise_sd, 2), count(margin.nincomplete))
         rows.append(Row(margin.name, (*counts, *cells)))
     return Section("Margins", heads, tuple(rows))
@@ -477,8 +459,8 @@ def _list(tables: Sequence[Margin]) -> Section:
 
 def _test_cells(test: Independence) -> tuple[str, str, str]:
     if math.isnan(test.statistic):
-        return (LOST,) * 3
-    return signif(test.statistic), str(test.df), pvalue(test.pvalue)
+        return (header.LOST,) * 3
+    return signif(test.statistic), str(test.df), header.pvalue(test.pvalue)
 
 
 def _table(margin: Margin) -> Section:

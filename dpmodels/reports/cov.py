@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpmodels.report import (
-    Fact,
     Report,
     Row,
     Section,
@@ -40,30 +41,34 @@ def cov_report(fit: CovResult) -> Report:
     # Three decimals at most, and an exact diagonal.
     noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
     np.fill_diagonal(noise, 0.0)
-    return Report(
-        title=f"Private {what} matrix",
-        facts=_facts(fit),
-        sections=(
-            _variables(fit),
-            _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
-            _triangle(fit, titles[1], correlations, noise),
-        ),
-        notes=(
-            *header.few_complete(fit.release, fit.ncomplete, fit.release.noise.count),
-            *_notes(fit),
-            *header.closing(fit.call, fit.release, header.SEE, fit.nobs),
-        ),
+    sections = (
+        _variables(fit),
+        _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
+        _triangle(fit, titles[1], correlations, noise),
     )
+    few = header.few_complete(fit.release, fit.ncomplete, fit.release.noise.count)
+    return _report(fit, f"Private {what} matrix", sections, (*few, *_notes(fit)))
 
 
-def _facts(fit: CovResult) -> tuple[Fact, ...]:
+def _report(
+    fit: CovResult | MomentsResult,
+    title: str,
+    sections: tuple[Section, ...],
+    notes: tuple[str, ...],
+) -> Report:
     complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
-    opened = header.moments_header(fit.call, fit.release, complete)
     denoised = "no"
     if fit.call.denoise is not None:
-        by_rule = fit.lawful and fit.release.estimate is None
+        by_rule = math.isfinite(fit.release.noise.off) and fit.release.estimate is None
         denoised = f'by the rule "{fit.call.denoise}"' if by_rule else "by the mechanism"
-    return (*opened, ("Denoised", denoised))
+    return header.released_report(
+        fit,
+        title,
+        first=header.moments_facts(fit.call, fit.release, complete),
+        facts=(("Denoised", denoised),),
+        sections=sections,
+        notes=notes,
+    )
 
 
 def _variables(fit: CovResult) -> Section:
@@ -158,20 +163,15 @@ def _noise_notes(fit: CovResult) -> tuple[str, ...]:
 @report_of.register
 def moments_report(fit: MomentsResult) -> Report:
     """Lay out a release as tables of strings."""
-    return Report(
-        title="Private moments",
-        facts=_facts(fit.whole),
-        sections=(_variables(fit.whole),),
-        notes=(
-            *_weak_note(fit.whole),
-            *header.omitted(header.SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
-            "Without further budget, for formulas of these columns: .pca(), .cov(), .cor(), "
-            ".mean(), .lm(), .cca(), .pcor(), .aov() and .cor_test(x, y).",
-            "Digits are limited by the noise. Noise sds are privacy noise only; for the population "
-            "use .cov(formula).conf_int().",
-            *header.closing(fit.call, fit.release, header.SEE, fit.nobs),
-        ),
+    notes = (
+        *_weak_note(fit.whole),
+        *header.omitted(header.SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
+        "Without further budget, for formulas of these columns: .pca(), .cov(), .cor(), "
+        ".mean(), .lm(), .cca(), .pcor(), .aov() and .cor_test(x, y).",
+        "Digits are limited by the noise. Noise sds are privacy noise only; for the population "
+        "use .cov(formula).conf_int().",
     )
+    return _report(fit, "Private moments", (_variables(fit.whole),), notes)
 
 
 # The printed report of a canonical correlation analysis.
@@ -190,11 +190,13 @@ def cca_report(fit: CCAResult) -> Report:
         _loadings(fit, "Loadings of y", fit.yloadings, selected),
     )
     sides = f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
-    return Report(
-        title="Private canonical correlations",
-        facts=(*header.moments_header(fit.call, fit.release, complete), ("Sides", sides)),
+    return header.released_report(
+        fit,
+        "Private canonical correlations",
+        first=header.moments_facts(fit.call, fit.release, complete),
+        facts=(("Sides", sides),),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
-        notes=(*_cca_notes(fit), *header.closing(fit.call, fit.release, header.SEE, fit.nobs)),
+        notes=tuple(_cca_notes(fit)),
     )
 
 

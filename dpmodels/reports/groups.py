@@ -26,31 +26,7 @@ from dpmodels.report import (
     signif_uncertain,
 )
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    LOST,
-    SHOWN_GROUPS,
-    WEIGHT,
-    about,
-    bound_text,
-    capped_note,
-    cell_noise_sd,
-    closing,
-    complete_rows,
-    complete_text,
-    counted_as,
-    counted_in,
-    day,
-    described_header,
-    design_facts,
-    design_notes,
-    few_complete,
-    in_units,
-    omitted,
-    opening,
-    pvalue,
-    range_note,
-    shared_facts,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.bounds import QuantileResult
 from dpmodels.results.call import TableCall
@@ -99,7 +75,7 @@ def _of_measured(title: str, fit: GroupedResult, head: str) -> Report:
 def _counted_head(fit: GroupedResult) -> str:
     if fit._facts.sampled is not None:
         return "Weight"
-    return counted_as(fit.release.adjacency).capitalize()
+    return header.counted_as(fit.release.adjacency).capitalize()
 
 
 @report_of.register
@@ -127,33 +103,26 @@ def _report(
     summed = fit.count_noise_sd * float(np.sqrt(facts.cells))
     is_public = fit.release.rows is not None and facts.sampled is None
     sd = fit._counted.incomplete_sd if is_public else summed
-    rows = zip(facts.labels[:SHOWN_GROUPS], cells, strict=False)
+    rows = zip(facts.labels[: header.SHOWN_GROUPS], cells, strict=False)
     name = " / ".join(facts.factors) or facts.measured
-    report = Report(
-        title=title if facts.factors else title.removesuffix("s"),
-        facts=(
-            *described_header(fit.call, fit.release, _complete(fit, facts, complete, sd)),
-            ("Variable", facts.measured),
-            *design_facts(fit.release, facts),
-        ),
+    return header.released_report(
+        fit,
+        title if facts.factors else title.removesuffix("s"),
+        first=(("Complete", _complete(fit, facts, complete, sd)),),
+        facts=(("Variable", facts.measured), *header.design_facts(fit.release, facts)),
         sections=(Section(name, heads, tuple(Row(label, texts) for label, texts in rows)),),
-        notes=(
-            *few_complete(fit.release, complete, sd),
-            *_notes(fit, facts, kinds),
-            *closing(fit.call, fit.release),
-        ),
+        notes=(*header.few_complete(fit.release, complete, sd), *_notes(fit, facts, kinds)),
     )
-    return in_units(report, facts)
 
 
 def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) -> str:
     if facts.sampled is not None:
-        return complete_text(complete, sd, None, WEIGHT)
-    return complete_rows(fit.release, complete, sd)
+        return header.complete_text(complete, sd, None, header.WEIGHT)
+    return header.complete_rows(fit.release, complete, sd)
 
 
 def _lines(fit: GroupedResult) -> list[dict[object, float]]:
-    table = fit.tidy().head(SHOWN_GROUPS)
+    table = fit.tidy().head(header.SHOWN_GROUPS)
     n_public = None if fit._facts.sampled is not None else fit.release.rows
     return table.assign(count=table["count"].clip(upper=n_public)).to_dict("records")
 
@@ -161,29 +130,30 @@ def _lines(fit: GroupedResult) -> list[dict[object, float]]:
 def mean_text(of: TableCall, value: float, *sds: float) -> str:
     """Print a mean to the digits that its errors leave, that of dates as the nearest date."""
     if not np.isfinite(value):
-        return LOST
-    return day(value) if of.date else signif_uncertain(value, max(sds))
+        return header.LOST
+    return header.day(value) if of.date else signif_uncertain(value, max(sds))
 
 
 def printed(value: float, *sds: float) -> str:
     """Print a number to the digits that the largest of its errors leaves, four at most."""
     if not np.isfinite(value):
-        return LOST
+        return header.LOST
     return signif_uncertain(value, max(*sds, hundredth(abs(value))))
 
 
 def _rows(row: dict[object, float]) -> str:
     """Print a number of rows, or a dash if the group is lost in noise."""
-    return count(row["count"]) if np.isfinite(row["estimate"]) else LOST
+    return count(row["count"]) if np.isfinite(row["estimate"]) else header.LOST
 
 
 def _intervals(row: dict[object, float], *, date: bool) -> tuple[str, str]:
     """Print both intervals, or dashes if the group is lost in noise."""
     if not np.isfinite(row["estimate"]):
-        return LOST, LOST
+        return header.LOST, header.LOST
     pairs = [(row[f"{kind}_low"], row[f"{kind}_high"]) for kind in ("noise", "conf")]
     noise, population = (
-        f"[{day(low)}, {day(high)}]" if date else interval(low, high) for low, high in pairs
+        f"[{header.day(low)}, {header.day(high)}]" if date else interval(low, high)
+        for low, high in pairs
     )
     return noise, population
 
@@ -191,8 +161,10 @@ def _intervals(row: dict[object, float], *, date: bool) -> tuple[str, str]:
 def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
     notes: list[str] = []
     if fit.params.isna().any():
-        notes += Rank.IDENTIFIED(f"{LOST}: too few rows to distinguish from 0 at this budget.")
-    notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
+        notes += Rank.IDENTIFIED(
+            f"{header.LOST}: too few rows to distinguish from 0 at this budget."
+        )
+    notes += header.omitted(header.SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     notes.append(kinds)
     if (fit.counts[fit.params.notna()] < FEW).any():
         notes.append(
@@ -203,7 +175,7 @@ def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
         notes += _skewed_note(fit, facts)
     dates = Rank.DETAIL("Means of dates are the nearest day; their errors are in days.")
     notes += dates * (facts.date and isinstance(fit, MeanResult))
-    return [*notes, *design_notes(fit, facts), *_range_notes(fit, facts)]
+    return [*notes, *header.design_notes(fit, facts), *_range_notes(fit, facts)]
 
 
 def _skewed_note(fit: MeanResult, facts: TableCall) -> tuple[str, ...]:
@@ -229,9 +201,11 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     if clipping is None:
         unfound = fit.release.info.name == "rounds"
         note = f"{facts.measured}: the declared range is kept, as no much narrower one was found."
-        return (*Rank.DETAIL(note) * unfound, *range_note(facts))
+        return (*Rank.DETAIL(note) * unfound, *header.range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
-    range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
+    range_text = (
+        f"{header.bound_text(facts, clipping.lower)} to {header.bound_text(facts, clipping.upper)}"
+    )
     is_heavy = isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail
     if clipping.points:
         heavy = "; few rows may determine it, so intervals may cover less than 95 %" * is_heavy
@@ -277,11 +251,11 @@ def _test(fit: TTestResult) -> Section:
     name = f"{' - '.join(f'mean({level})' for level in levels)} = {fit.mu:g}?"
     heads = ("Estimate", "noise sd", "Std. err.", "t", "p-value", "95% conf. int.")
     if not np.isfinite(fit.params):
-        return Section("Test", heads, (Row(name, (LOST,) * len(heads)),))
+        return Section("Test", heads, (Row(name, (header.LOST,) * len(heads)),))
     numbers = ((fit.bse_noise, 2), (fit.bse, 2), (fit.tvalue, 3))
     errors = (signif(value, digits) for value, digits in numbers)
     ends = interval(*fit.conf_int().to_numpy()[0].tolist())
-    cells = (printed(fit.params, fit.bse_noise, fit.bse), *errors, pvalue(fit.pvalue), ends)
+    cells = (printed(fit.params, fit.bse_noise, fit.bse), *errors, header.pvalue(fit.pvalue), ends)
     return Section("Test", heads, (Row(name, cells),))
 
 
@@ -294,26 +268,25 @@ def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
     facts = fit._facts
     sd = float(np.linalg.norm(fit.count_noise_sd))
-    what = counted_in(fit.release)
-    n_rows = None if what == WEIGHT else fit.release.rows
-    complete = complete_text(float(fit.counts.sum()), sd, n_rows, what)
-    report = Report(
-        title="Private quantiles",
+    what = header.counted_in(fit.release)
+    n_rows = None if what == header.WEIGHT else fit.release.rows
+    complete = header.complete_text(float(fit.counts.sum()), sd, n_rows, what)
+    return header.released_report(
+        fit,
+        "Private quantiles",
+        first=(("Complete", complete),),
         facts=(
-            *described_header(fit.call, fit.release, complete),
             ("Variable", facts.measured),
-            *design_facts(fit.release, fit.call.tables[0]),
+            *header.design_facts(fit.release, fit.call.tables[0]),
             ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.to_numpy().max()), 2)} {what}"),
         ),
         sections=(_section(fit),),
         notes=(
-            *few_complete(fit.release, float(fit.counts.sum()), sd),
-            *capped_note(fit.release),
+            *header.few_complete(fit.release, float(fit.counts.sum()), sd),
+            *header.capped_note(fit.release),
             *_quantile_notes(fit),
-            *closing(fit.call, fit.release),
         ),
     )
-    return in_units(report, fit.call.tables[0])
 
 
 def _section(fit: QuantileResult) -> Section:
@@ -327,15 +300,15 @@ def _section(fit: QuantileResult) -> Section:
     if fit.level is not None:
         heads.append(f"{100 * fit.level:g}% conf. int.")
     rows = []
-    for i, label in enumerate(facts.labels[:SHOWN_GROUPS]):
+    for i, label in enumerate(facts.labels[: header.SHOWN_GROUPS]):
         for j, prob in enumerate(fit.probs):
             name = f"{label}, {100 * prob:g}%" if facts.factors else f"{100 * prob:g}%"
             low, high = intervals[i, j].tolist()
-            rank = LOST if np.isnan(ranks[i, j]) else f"{100 * ranks[i, j]:.3g}%"
+            rank = header.LOST if np.isnan(ranks[i, j]) else f"{100 * ranks[i, j]:.3g}%"
             at = [rank] if shifted else []
             cells = [*at, _printed(fit, float(values[i, j]), high - low)]
             if fit.level is not None:
-                cells.append(LOST if cells[-1] == LOST else _interval(fit, low, high))
+                cells.append(header.LOST if cells[-1] == header.LOST else _interval(fit, low, high))
             rows.append(Row(name, tuple(cells)))
     return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
 
@@ -347,9 +320,9 @@ def _shifted(fit: QuantileResult) -> bool:
 def _printed(fit: QuantileResult, value: float, width: float) -> str:
     """Print a quantile to the digits that the grid and the interval leave; steps exactly."""
     if not np.isfinite(value):
-        return LOST
+        return header.LOST
     if fit._facts.date:
-        return day(value)
+        return header.day(value)
     if fit._facts.step is not None:
         return f"{value:.10g}"
     return signif_uncertain(value, min(width / 4, abs(value) / 10))
@@ -357,7 +330,7 @@ def _printed(fit: QuantileResult, value: float, width: float) -> str:
 
 def _interval(fit: QuantileResult, low: float, high: float) -> str:
     if fit._facts.date:
-        return f"[{day(low)}, {day(high)}]"
+        return f"[{header.day(low)}, {header.day(high)}]"
     if fit._facts.step is not None:
         return f"[{low:.10g}, {high:.10g}]"
     if high - low > WIDE * min(abs(low), abs(high)):
@@ -369,19 +342,19 @@ def _quantile_notes(fit: QuantileResult) -> list[str]:
     facts = fit.call.tables[0]
     notes: list[str] = []
     if fit.params.isna().any(axis=None):
-        notes += Rank.IDENTIFIED(f"{LOST}: too few rows for this budget.")
+        notes += Rank.IDENTIFIED(f"{header.LOST}: too few rows for this budget.")
     if _shifted(fit):
         notes += Rank.IDENTIFIED(
             "Drawn at: ranks nearer 0% or 100% would be lost in noise; these are the nearest "
             "possible."
         )
-    notes += omitted(SHOWN_GROUPS, len(fit.params), "groups", "tidy()")
+    notes += header.omitted(header.SHOWN_GROUPS, len(fit.params), "groups", "tidy()")
     if fit.level is not None:
         notes.append(
             "Conf. interval: noise and sampling; rounded outwards to public cells, and "
             "conservative if many rows share a value."
         )
-    return [*notes, *range_note(facts)]
+    return [*notes, *header.range_note(facts)]
 
 
 # Most columns and levels of a table: choices.
@@ -392,36 +365,38 @@ SHOWN_LEVELS = 20
 @report_of.register
 def overview_report(fit: OverviewResult) -> Report:
     """Lay out all variables as one table: a column for each group, for all, and for tests."""
-    groups, what = fit.groups, counted_in(fit.release)
+    groups, what = fit.groups, header.counted_in(fit.release)
     heads = (*groups.labels[:SHOWN_COLUMNS], "All") if groups.factors else ("All",)
     tests = fit.tests()["p_value"].tolist() if fit.tested else []
     weighted = fit.release.weights is not None
     rows: list[Row] = []
     for place, name in enumerate(fit.variables):
         is_untested = weighted and isinstance(fit[name], TableResult)
-        test = ("",) if is_untested and tests else tuple(map(pvalue, tests[place : place + 1]))
+        test = (
+            ("",) if is_untested and tests else tuple(map(header.pvalue, tests[place : place + 1]))
+        )
         rows += _variable(fit, name, test, ("",) * len(heads))
     title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
     counts = {name: np.asarray(fit[name].counts, dtype=float) for name in fit.variables}
-    fewest, noise = min(counts, key=lambda name: counts[name].sum()), cell_noise_sd(fit.release)
+    fewest, noise = (
+        min(counts, key=lambda name: counts[name].sum()),
+        header.cell_noise_sd(fit.release),
+    )
     complete, sd = float(counts[fewest].sum()), noise * float(np.sqrt(counts[fewest].size))
-    lost = any(cell == LOST or f"({LOST})" in cell for row in rows for cell in row.cells)
-    report = Report(
-        title="Private overview",
-        facts=(
-            *opening(fit.call, fit.release),
-            *shared_facts(fit.release),
-            *design_facts(fit.release, fit.call.tables[0]),
-            ("Cell noise", f"sd {signif(noise, 2)} {what}"),
-        ),
+    lost = any(
+        cell == header.LOST or f"({header.LOST})" in cell for row in rows for cell in row.cells
+    )
+    design = header.design_facts(fit.release, fit.call.tables[0])
+    return header.released_report(
+        fit,
+        "Private overview",
+        facts=(*design, ("Cell noise", f"sd {signif(noise, 2)} {what}")),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(
-            *few_complete(fit.release, complete, sd, f" in {shorten(fewest, 20)}"),
+            *header.few_complete(fit.release, complete, sd, f" in {shorten(fewest, 20)}"),
             *_overview_notes(fit, lost=lost),
-            *closing(fit.call, fit.release),
         ),
     )
-    return in_units(report, fit.call.tables[0])
 
 
 def _variable(
@@ -429,9 +404,11 @@ def _variable(
 ) -> list[Row]:
     result = fit[name]
     lines = _mean_lines(result) if isinstance(result, MeanResult) else _level_lines(result)
-    title = name if isinstance(result, MeanResult) else f"{name}, {counted_in(fit.release)} (%)"
+    title = (
+        name if isinstance(result, MeanResult) else f"{name}, {header.counted_in(fit.release)} (%)"
+    )
     return [
-        Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
+        Row(title, (*blank, *test), heading=True, about=header.about(fit.call, name)),
         *(Row(label, (*_displayed(cells), *[""] * len(test)), indent=1) for label, cells in lines),
     ]
 
@@ -447,7 +424,7 @@ def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
         cells += _overview_mean_cells(result, moments.together, [float(result.counts.sum())])
     by_person = result.release.adjacency.person is not None and result._facts.sampled is None
     spread = "sd between persons" if by_person else "sd"
-    names = (f"mean ({spread})", "noise sd of mean", counted_in(result.release))
+    names = (f"mean ({spread})", "noise sd of mean", header.counted_in(result.release))
     return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
 
 
@@ -464,7 +441,7 @@ def _overview_mean_cells(
     return [
         (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
         if np.isfinite(mean)
-        else (LOST, LOST, number)
+        else (header.LOST, header.LOST, number)
         for mean, sd, spread, number in lines
     ]
 
@@ -476,7 +453,7 @@ def _spreads(width: float, moments: GroupMoments) -> list[str]:
     sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
     identified = variances > DETECTION_SDS / 2 * noise
     return [
-        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if is_identified else LOST
+        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if is_identified else header.LOST
         for spread, sd, is_identified in zip(spreads, sds, identified, strict=True)
     ]
 
@@ -505,18 +482,18 @@ def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
     decimals = np.where(errors > 0.5, 0, 1).tolist()
     cells = zip(counts.tolist(), shares.tolist(), decimals, strict=True)
     return [
-        f"{count(number)} ({LOST if np.isnan(share) else f'{100 * share:.{digits}f}'})"
+        f"{count(number)} ({header.LOST if np.isnan(share) else f'{100 * share:.{digits}f}'})"
         for number, share, digits in cells
     ]
 
 
 def _overview_notes(fit: OverviewResult, *, lost: bool) -> list[str]:
     rows = "Complete rows of each variable separately; percentages within the group."
-    notes = [*Rank.TARGET(rows), *capped_note(fit.release)]
+    notes = [*Rank.TARGET(rows), *header.capped_note(fit.release)]
     if lost:
         notes += Rank.IDENTIFIED(
-            f"{LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and dp_var of "
-            "one variable can find a shorter range."
+            f"{header.LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and "
+            "dp_var of one variable can find a shorter range."
         )
     together = "All: all groups, at no further cost; rows without a group are excluded."
     notes += Rank.DETAIL(together) * bool(fit.strata)
@@ -526,11 +503,11 @@ def _overview_notes(fit: OverviewResult, *, lost: bool) -> list[str]:
             tests = "for means, none for counts under a survey design; they account"
         notes.append(f"p-values: Welch's t or anova {tests} for noise, not for multiple tests.")
         notes += Rank.DETAIL("Tests use the released groups, at no further cost.")
-    notes += omitted(SHOWN_COLUMNS, fit.groups.cells, "groups", "tidy()")
+    notes += header.omitted(SHOWN_COLUMNS, fit.groups.cells, "groups", "tidy()")
     notes.append(
         "Digits of means are limited by the noise. For intervals use fit[variable].noise_int() and "
         "conf_int()."
     )
     dated = Rank.DETAIL("Means of dates are the nearest day; sd and noise are in days.")
     notes += dated * any(table.date for table in fit.call.tables)
-    return [*notes, *range_note(*fit.call.tables)]
+    return [*notes, *header.range_note(*fit.call.tables)]

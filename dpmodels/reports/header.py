@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from dpmodels.released import (
     SelectionRelease,
     SubspaceRelease,
 )
-from dpmodels.report import Fact, Report, count, signif
+from dpmodels.report import Fact, Report, Section, count, signif
 from dpmodels.report.notes import Rank
 from dpmodels.results.call import (
     AnyCall,
@@ -77,22 +77,36 @@ def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:
     )
 
 
-def moments_header(call: MomentsCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
-    """Return the header of a report on moments; `complete` gives the number of complete rows."""
+def released_report(
+    fit: Any,
+    title: str,
+    *,
+    first: tuple[Fact, ...] = (),
+    facts: tuple[Fact, ...] = (),
+    sections: tuple[Section, ...],
+    notes: tuple[str, ...],
+    see: str = "",
+) -> Report:
+    """Lay out a result of one release, with what all such reports open and close with.
+
+    `first` are facts before those of sites, `facts` after them; `see` is as for :func:`closing`.
+    """
+    call, release = fit.call, fit.release
+    lines = (*opening(call, release), *first, *shared_facts(release), *facts)
+    of_moments = (SEE, fit.nobs) if isinstance(call, MomentsCall) else (see, None)
+    report = Report(title, lines, sections, (*notes, *closing(call, release, *of_moments)))
+    return in_units(report, call.tables[0]) if isinstance(call, DescribedCall) else report
+
+
+def moments_facts(call: MomentsCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
+    """Return the facts about moments; `complete` gives the number of complete rows."""
     how = {"range": "range", "sd": "sd (correlation)", None: "none"}[call.scale]
     centred = "centred" if call.center else "not centred"
     return (
-        *opening(call, release),
         ("Variables", f"{len(call.names)}, {centred}, scale = {how}"),
         ("Row norm", row_norm(call, release)),
         ("Complete", complete),
-        *shared_facts(release),
     )
-
-
-def described_header(call: DescribedCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
-    """Return the header of a description; `complete` gives the number of complete rows."""
-    return (*opening(call, release), ("Complete", complete), *shared_facts(release))
 
 
 def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:

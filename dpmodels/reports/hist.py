@@ -13,6 +13,7 @@ from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.protocol import NO_WEIGHT, CellRanges
 from dpmodels.report import Bar, Fact, Report, Row, Section, count, interval, signif, uncertain
 from dpmodels.report.notes import Rank
+from dpmodels.reports import header
 from dpmodels.reports.counts import (
     SHOWN_COLUMNS,
     SHOWN_ROWS,
@@ -22,18 +23,6 @@ from dpmodels.reports.counts import (
     rounding_note,
     side_by_side,
     with_shares,
-)
-from dpmodels.reports.header import (
-    LOST,
-    WEIGHT,
-    closing,
-    complete_rows,
-    complete_text,
-    counted_as,
-    described_header,
-    design_facts,
-    in_units,
-    omitted,
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.bins import Ranges
@@ -69,31 +58,29 @@ def hist_report(fit: HistResult) -> Report:
     sections = _one_group(fit, runs) if groups == 1 else (_by_group(fit, runs),)
     half = np.nan if fit.ordered.unlawful else fit.half(LEVEL)
     sampled = fit.call.tables[0].sampled
-    header = described_header(fit.call, fit.release, _complete(fit))
-    report = Report(
-        title="Private histogram" if sampled is None else "Private weighted histogram",
-        facts=(*header, *design_facts(fit.release, fit.call.tables[0]), *_noise(fit, half)),
+    title = "Private histogram" if sampled is None else "Private weighted histogram"
+    return header.released_report(
+        fit,
+        title,
+        first=(("Complete", _complete(fit)),),
+        facts=(*header.design_facts(fit.release, fit.call.tables[0]), *_noise(fit, half)),
         sections=sections,
-        notes=(
-            *_hist_notes(fit, runs),
-            *_lost_note(fit, half),
-            *_reading(fit),
-            *closing(fit.call, fit.release),
-        ),
+        notes=(*_hist_notes(fit, runs), *_lost_note(fit, half), *_reading(fit)),
     )
-    return in_units(report, fit.call.tables[0])
 
 
 def _complete(fit: HistResult) -> str:
-    what = counted_as(fit.release.adjacency)
+    what = header.counted_as(fit.release.adjacency)
     if fit.ordered.unlawful:
         return f"{count(fit.ncomplete)} {what}"
     if isinstance(fit, WeightedHistResult):
         sd = fit.table.noise_sd(fit.call.tables[0].cells)
-        return complete_text(fit.ncomplete, sd, what=WEIGHT)
+        return header.complete_text(fit.ncomplete, sd, what=header.WEIGHT)
     first, last = np.zeros(1, dtype=np.int64), np.full(1, fit._shape[1])
     total = within(fit.ordered, CellRanges(first, last, _ONE, _ONE, _ONE)).squares[0]
-    return complete_text(fit.ncomplete, fit.release.noise_sd * float(np.sqrt(total)), what=what)
+    return header.complete_text(
+        fit.ncomplete, fit.release.noise_sd * float(np.sqrt(total)), what=what
+    )
 
 
 def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
@@ -173,7 +160,7 @@ def _exact(row: dict[object, object]) -> tuple[str, ...]:
     """Print a quantile among whole numbers or days."""
     texts = {name: _value(value) for name, value in row.items()}
     ends = [(texts[f"{kind}_low"], texts[f"{kind}_high"]) for kind in ("noise", "conf")]
-    intervals = (LOST if LOST in pair else f"[{', '.join(pair)}]" for pair in ends)
+    intervals = (header.LOST if header.LOST in pair else f"[{', '.join(pair)}]" for pair in ends)
     return (texts["estimate"], *intervals)
 
 
@@ -182,7 +169,7 @@ def _value(value: object) -> str:
     if isinstance(value, pd.Timestamp | np.datetime64):
         return str(pd.Timestamp(value).date())
     number = float(str(value))
-    return LOST if np.isnan(number) else f"{number:,.6g}"
+    return header.LOST if np.isnan(number) else f"{number:,.6g}"
 
 
 def _lost_note(fit: HistResult, half: float) -> tuple[str, ...]:
@@ -218,25 +205,26 @@ SHOWN_RUNS, SHOWN = (12, 6), 3
 def plane_report(fit: PlaneResult) -> Report:
     """Lay out blocks of cells as tables of strings, one per group, with totals."""
     runs = fit.blocks(SHOWN_RUNS)
-    what = counted_as(fit.release.adjacency)
+    what = header.counted_as(fit.release.adjacency)
     complete = f"{count(fit.ncomplete)} {what}"
     if not fit.ordered.unlawful:
         total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
         sd = fit.release.noise_sd * float(np.sqrt(total))
-        complete = complete_text(fit.ncomplete, sd, what=what)
+        complete = header.complete_text(fit.ncomplete, sd, what=what)
     facts = fit.call.tables[0]
     groups = TableCall(facts.factors[:-2], facts.levels[:-2])
     names = groups.labels if groups.factors else [""]
-    return Report(
-        title="Private histogram of two numbers",
-        facts=(*described_header(fit.call, fit.release, complete), *_plane_noise(fit, runs)),
+    return header.released_report(
+        fit,
+        "Private histogram of two numbers",
+        first=(("Complete", complete),),
+        facts=_plane_noise(fit, runs),
         sections=tuple(_section(fit, runs, *group) for group in enumerate(names[:SHOWN])),
         notes=(
-            *omitted(SHOWN, len(names), "groups", "counts and tidy()"),
+            *header.omitted(SHOWN, len(names), "groups", "counts and tidy()"),
             *_notes(fit, runs),
             *(Rank.IDENTIFIED(RUNS_NOTE) if fit.ordered.unlawful else ()),
             *reading(fit.release),
-            *closing(fit.call, fit.release),
         ),
     )
 
@@ -286,19 +274,19 @@ def series_report(fit: SeriesResult) -> Report:
     sds = [float(table["noise_sd"].max()) for table in (fit.window(1), fit.running())]
     all_of = float(fit.running()["noise_sd"].iloc[-1]) * math.sqrt(groups.cells)
     sd = fit.release.noise_sd if public else all_of
-    return Report(
-        title="Private counts over time",
+    return header.released_report(
+        fit,
+        "Private counts over time",
+        first=(("Complete", header.complete_rows(fit.release, fit.ncomplete, sd)),),
         facts=(
-            *described_header(fit.call, fit.release, complete_rows(fit.release, fit.ncomplete, sd)),
             ("Protects", protected(fit)),
             ("Time", f"{fit._facts.factors[-1]}{_by(fit)}, {len(fit.periods):,} periods"),
             ("Noise sd", f"{signif(sds[0], 2)} a period, totals up to {signif(sds[1], 2)}"),
         ),
         sections=tuple(map(partial(_series_section, fit), range(min(groups.cells, SHOWN_SERIES)))),
         notes=(
-            *omitted(SHOWN_SERIES, groups.cells, "groups", "totals and tidy()"),
+            *header.omitted(SHOWN_SERIES, groups.cells, "groups", "totals and tidy()"),
             *_series_notes(fit),
-            *closing(fit.call, fit.release),
         ),
     )
 
@@ -335,7 +323,7 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
         for name, row, total_row in zip(names, inside, totals, strict=True)
     )
     label = fit._facts.groups.labels[place] if fit._facts.groups.factors else fit._facts.factors[-1]
-    what = counted_as(fit.release.adjacency).capitalize()
+    what = header.counted_as(fit.release.adjacency).capitalize()
     return Section(label, (what, "95% noise int.", "Total", "95% noise int."), rows)
 
 
@@ -375,14 +363,15 @@ SHOWN_CURVES = 6
 def survfit_report(fit: SurvfitResult) -> Report:
     """Lay out a line for each curve, then each curve over time."""
     counted = fit.counted
-    complete = complete_rows(fit.release, fit.ncomplete, counted.noise_sd)
+    complete = header.complete_rows(fit.release, fit.ncomplete, counted.noise_sd)
     last = f"{fit.times[-1]:,.6g}"
     names = fit.strata or [counted.spec.time.code]
     curves = zip(names[:SHOWN_CURVES], counted.curves, strict=False)
-    return Report(
-        title="Private survival curves" if fit.strata else "Private survival curve",
+    return header.released_report(
+        fit,
+        "Private survival curves" if fit.strata else "Private survival curve",
+        first=(("Complete", complete),),
         facts=(
-            *described_header(fit.call, fit.release, complete),
             ("Event", counted.spec.event.code),
             ("Grid", f"{counted.spec.time.code}, {len(fit.times):,} intervals up to {last}"),
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
@@ -390,11 +379,10 @@ def survfit_report(fit: SurvfitResult) -> Report:
         ),
         sections=(_overview(fit), *(_curve(*pair) for pair in curves if pair[1].end)),
         notes=(
-            *omitted(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
+            *header.omitted(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
             *_ends(fit),
             *_order(fit),
             *_survfit_notes(fit),
-            *closing(fit.call, fit.release),
         ),
     )
 
@@ -418,21 +406,21 @@ def _overview(fit: SurvfitResult) -> Section:
     lines = table.head(SHOWN_CURVES).to_dict("records")
     names = fit.strata or ["(all)"]
     rows = tuple(Row(name, _line(row)) for name, row in zip(names, lines, strict=False))
-    title = "Curve" if fit.strata else counted_as(fit.release.adjacency).capitalize()
+    title = "Curve" if fit.strata else header.counted_as(fit.release.adjacency).capitalize()
     return Section(title, ("n", "events", "median", "95% conf. int.", mean, "std. error"), rows)
 
 
 def _line(row: dict[object, float]) -> tuple[str, ...]:
     low, high = _time(row["conf_low"]), _time(row["conf_high"])
     between = f"[{low}, {high}]" if np.isfinite(row["conf_high"]) else f"from {low}"
-    error = LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2)
-    median = (_time(row["median"]), LOST if np.isnan(row["end"]) else between)
+    error = header.LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2)
+    median = (_time(row["median"]), header.LOST if np.isnan(row["end"]) else between)
     return (count(row["records"]), count(row["events"]), *median, _time(row["rmean"]), error)
 
 
 def _time(value: float) -> str:
     """Print a time, or a dash if it is not reached."""
-    return LOST if np.isnan(value) else f"{value:,.4g}"
+    return header.LOST if np.isnan(value) else f"{value:,.4g}"
 
 
 def _curve(name: str, curve: Curve) -> Section:

@@ -12,23 +12,8 @@ from dpmodels.inference.sandwich import DETECTION_SDS
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
+from dpmodels.reports import header
 from dpmodels.reports.coefficients import reference_note
-from dpmodels.reports.header import (
-    SEE,
-    UNKNOWN,
-    about,
-    closing,
-    complete_text,
-    counted_as,
-    few_complete,
-    moments_header,
-    omitted,
-    opening,
-    pvalue,
-    scores_of_units,
-    shared_facts,
-    step_note,
-)
 from dpmodels.results.base import report_of
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.lm import LMResult
@@ -50,9 +35,9 @@ def lm_report(fit: LMResult) -> Report:
         facts=_facts(fit),
         sections=(_coefficients(fit), _noise(fit)),
         notes=(
-            *few_complete(fit.release, fit.nobs, fit.release.noise.count),
+            *header.few_complete(fit.release, fit.nobs, fit.release.noise.count),
             *_notes(fit),
-            *closing(fit.call, fit.release, SEE, fit.nobs),
+            *header.closing(fit.call, fit.release, header.SEE, fit.nobs),
         ),
     )
 
@@ -65,11 +50,13 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         weight, noise = count(max(cap * fit.linear.weight, 0.0)), cap * fit.release.noise.count
         complete = f"rows of weight {weight} (noise sd {signif(noise, 2)})"
     elif not weighted:
-        complete = complete_text(
-            fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
+        complete = header.complete_text(
+            fit.nobs,
+            fit.release.noise.count,
+            fit.release.rows,
+            header.counted_as(fit.release.adjacency),
         )
-    lines = moments_header(fit.call, fit.release, complete)
-    shared = tuple((label, value) for label, value in lines if label != "Variables")
+    _, *moments = header.moments_facts(fit.call, fit.release, complete)
     statistic, slopes, chance = fit.slopes_test
     tested = not math.isnan(statistic)
     kind = "" if fit.model.intercept else " (uncentred)"
@@ -85,10 +72,12 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Residual sd", _sigma(fit)),
         ("Wald chi2", f"{signif(statistic, 4)} ({of} 0)" if tested else "-"),
         ("Df", f"{slopes:.0f} model, {freedom} residuals"),
-        ("Prob (chi2)", pvalue(chance) if tested else "-"),
+        ("Prob (chi2)", header.pvalue(chance) if tested else "-"),
         *_fixed_effects(fit),
         *_covariance_type(fit),
-        *shared,
+        *header.opening(fit.call, fit.release),
+        *moments,
+        *header.shared_facts(fit.release),
     )
 
 
@@ -133,7 +122,11 @@ def _coefficients(fit: LMResult) -> Section:
     if not fit.sampled:
         plain = zip(fit.params.items(), fit.bse_noise, strict=True)
         rows = [
-            Row(str(name), (signif_uncertain(v, sd), *blank), about=about(fit.call, str(name)))
+            Row(
+                str(name),
+                (signif_uncertain(v, sd), *blank),
+                about=header.about(fit.call, str(name)),
+            )
             for (name, v), sd in plain
         ]
         return Section("Coefficients", heads, tuple(rows[:SHOWN]))
@@ -143,11 +136,11 @@ def _coefficients(fit: LMResult) -> Section:
     numbers = table[columns].to_numpy(dtype=float)[:SHOWN].tolist()
     for name, is_identified, line in zip(table["term"], table["identified"], numbers, strict=False):
         value, sd, z, p, low, high = line
-        cells = (UNKNOWN, *blank)
+        cells = (header.UNKNOWN, *blank)
         if is_identified:
-            ends = interval(low, high) if math.isfinite(high - low) else UNKNOWN
-            cells = (signif_uncertain(value, sd), signif(sd, 2), f"{z:.2f}", pvalue(p), ends)
-        rows.append(Row(str(name), cells, about=about(fit.call, str(name))))
+            ends = interval(low, high) if math.isfinite(high - low) else header.UNKNOWN
+            cells = (signif_uncertain(value, sd), signif(sd, 2), f"{z:.2f}", header.pvalue(p), ends)
+        rows.append(Row(str(name), cells, about=header.about(fit.call, str(name))))
     return Section("Coefficients", heads, tuple(rows))
 
 
@@ -157,7 +150,7 @@ def _noise(fit: LMResult) -> Section:
     shares = _shares(fit)
     names, rows = map(str, fit.params.index[:SHOWN]), []
     for name, sd, share, pair in zip(names, sds, shares, ends.to_numpy().tolist(), strict=False):
-        cells = (UNKNOWN, "", "")
+        cells = (header.UNKNOWN, "", "")
         if math.isfinite(sd):
             cells = (signif(sd, 2), share, interval(*pair))
         rows.append(Row(name, cells))
@@ -177,7 +170,7 @@ def _shares(fit: LMResult) -> list[str]:
 
 def _notes(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
-    notes = [*omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
+    notes = [*header.omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
     notes += _lumped(fit)
     if not identified.all():
         notes += _unidentified(fit)
@@ -196,7 +189,7 @@ def _notes(fit: LMResult) -> list[str]:
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."
         ),
     ]
-    notes += step_note(fit)
+    notes += header.step_note(fit)
     heavy = (
         "Intercept: most rows are on one side of the line, and few rows on the other may "
         "determine it, so it may cover less than 95 %."
@@ -257,7 +250,7 @@ def _variances(fit: LMResult) -> str:
     if meat.person is not None:
         kind, unit = f"rows clustered by person ({shorten(meat.person, 40)}", "person"
     if fit.release.units is not None:
-        return scores_of_units(meat)
+        return header.scores_of_units(meat)
     most = f"one {unit}: at most {100 * meat.most:.2g}% of a variance"
     return f"{kind}; {most}; noise: {meat.sd:.0%})"
 
@@ -331,11 +324,12 @@ _ERRORS = {True: "std err", False: "noise sd"}
 def path_report(path: PathResult) -> Report:
     """Lay out coefficients at some penalties, with standard errors of those without penalty."""
     fit = path.linear
-    return Report(
-        title=f"Private linear regression, {path.penalty} path",
-        facts=_path_facts(path),
+    return header.released_report(
+        fit,
+        f"Private linear regression, {path.penalty} path",
+        first=_path_facts(path),
         sections=(_path_coefficients(path),),
-        notes=(*_path_notes(path), *closing(fit.call, fit.release, SEE, fit.nobs)),
+        notes=tuple(_path_notes(path)),
     )
 
 
@@ -343,17 +337,12 @@ def _path_facts(path: PathResult) -> tuple[Fact, ...]:
     fit = path.linear
     complete = "not counted (weights)"
     if fit.model.weights is None:
-        what = counted_as(fit.release.adjacency)
-        complete = complete_text(fit.nobs, fit.release.noise.count, fit.release.rows, what)
+        what = header.counted_as(fit.release.adjacency)
+        complete = header.complete_text(fit.nobs, fit.release.noise.count, fit.release.rows, what)
     first, last = (signif(float(path.lambdas[at]), 3) for at in (0, -1))
     noise = (("Noise penalty", signif(path.noise_lambda, 3)),) * (path.penalty == "lasso")
-    return (
-        *opening(fit.call, fit.release),
-        ("Complete", complete),
-        ("Penalties", f"{count(len(path.lambdas))}, from {first} to {last}"),
-        *noise,
-        *shared_facts(fit.release),
-    )
+    penalties = f"{count(len(path.lambdas))}, from {first} to {last}"
+    return (("Complete", complete), ("Penalties", penalties), *noise)
 
 
 def _path_coefficients(path: PathResult) -> Section:
@@ -366,9 +355,9 @@ def _path_coefficients(path: PathResult) -> Section:
     columns = np.column_stack([path.at(float(penalty)).to_numpy() for penalty in penalties])
     rows, lines = [], zip(fit.names, sds.tolist(), columns.tolist(), strict=True)
     for name, sd, line in list(lines)[:SHOWN_LINES]:
-        last = signif(sd, 2) if math.isfinite(sd) else UNKNOWN
+        last = signif(sd, 2) if math.isfinite(sd) else header.UNKNOWN
         cells = (*(_cell(value, sd) for value in line), last)
-        rows.append(Row(name, cells, about=about(fit.call, name)))
+        rows.append(Row(name, cells, about=header.about(fit.call, name)))
     marked = [("noise " * (at == path.noise_lambda) + signif(at, 2)) for at in penalties.tolist()]
     heads = (*marked, _ERRORS[fit.sampled])
     above = (*("penalty",) * len(penalties), "")
@@ -386,7 +375,7 @@ def _path_notes(path: PathResult) -> list[str]:
     fit, standardised = path.linear, path.standardised
     term = "s|b|" if path.penalty == "lasso" else "(sb)^2/2"
     notes = [
-        *omitted(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
+        *header.omitted(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
         f"Minimises RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the "
         "constant has no penalty.",
         *Rank.DETAIL(f"{_ERRORS[fit.sampled]}: of the coefficient without penalty."),
@@ -409,8 +398,8 @@ def _path_notes(path: PathResult) -> list[str]:
         )
     if not fit.identified.all():
         notes += Rank.IDENTIFIED(
-            f"{UNKNOWN}: the release does not determine the coefficient without penalty; with one "
-            "it depends on the penalty."
+            f"{header.UNKNOWN}: the release does not determine the coefficient without penalty; "
+            "with one it depends on the penalty."
         )
     none = (
         "No intervals: they would not cover after penalisation, or after a choice of terms from "

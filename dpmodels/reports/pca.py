@@ -40,9 +40,11 @@ def pca_report(fit: PCAResult) -> Report:
     complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     total, noise = fit.total_variance, fit.total_variance_noise_sd
     variance = signif(total, 3) if math.isnan(noise) else signif_uncertain(total, noise)
-    return Report(
-        title="Private principal components analysis",
-        facts=(*header.moments_header(fit.call, fit.release, complete), ("Variance", variance)),
+    return header.released_report(
+        fit,
+        "Private principal components analysis",
+        first=header.moments_facts(fit.call, fit.release, complete),
+        facts=(("Variance", variance),),
         sections=(_importance(fit, columns), *loadings),
         notes=_notes(fit, n_shown),
     )
@@ -165,8 +167,7 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
         notes += Rank.DETAIL(
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}.{covers}"
         )
-    few = header.few_complete(fit.release, fit.ncomplete, fit.release.noise.count)
-    return (*few, *notes, *header.closing(fit.call, fit.release, header.SEE, fit.nobs))
+    return (*header.few_complete(fit.release, fit.ncomplete, fit.release.noise.count), *notes)
 
 
 def _unread(spectrum: Unread) -> tuple[str, ...]:
@@ -238,9 +239,10 @@ def subspace_report(fit: SubspaceResult) -> Report:
             ("end of a chain" if fit.release.limit else "no chain",),
         ),
     )
-    return Report(
-        title="Private principal subspace",
-        facts=header.moments_header(fit.call, fit.release, complete),
+    return header.released_report(
+        fit,
+        "Private principal subspace",
+        first=header.moments_facts(fit.call, fit.release, complete),
         sections=(*importance, *(() if fit.lost else loadings), Section("Noise", ("",), noise)),
         notes=_subspace_notes(fit, len(columns)),
     )
@@ -278,7 +280,7 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
     notes += _accuracy_notes(fit)
     notes += header.omitted(n_shown, fit.ncomp, "components", "loadings")
     notes += _hidden_variables(columns)
-    return (*notes, *header.closing(fit.call, release, header.SEE, fit.nobs))
+    return tuple(notes)
 
 
 def _accuracy_notes(fit: SubspaceResult) -> list[str]:

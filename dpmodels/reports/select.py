@@ -10,18 +10,7 @@ from dpmodels.inference.screening_tests import NAMES
 from dpmodels.privacy import ZCDP, ApproxDP, total_eps, total_rho
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    LOST,
-    SHOWN_GROUPS,
-    SHOWN_VARIABLES,
-    about,
-    closing,
-    complete_text,
-    counted_as,
-    omitted,
-    opening,
-    shared_facts,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.bounds import FEWEST, BoundsResult, LevelsResult
 from dpmodels.results.call import TableCall, joined
@@ -32,7 +21,7 @@ from dpmodels.results.discoveries import COUNT, GAIN, Discoveries, FDRResult, Se
 def select_report(fit: SelectResult) -> Report:
     """Lay out the selected candidates, best first, as a table of strings."""
     release, facts = fit.release, fit.call.tables[0]
-    what = counted_as(release.adjacency)
+    what = header.counted_as(release.adjacency)
     bought = release.values is not None
     valued = (("Values", f"{100 * fit.share:.3g}% of the budget"),) if bought else ()
     n_rows = max(release.count or 0.0, 1.0)
@@ -43,23 +32,22 @@ def select_report(fit: SelectResult) -> Report:
     limit = math.inf if release.rows is None else release.rows
     n_complete = count(min(max(release.count or 0.0, 0.0), limit))
     complete = () if fit.score == COUNT else (("Complete", f"{n_complete} {what}, noisy"),)
-    return Report(
-        title="Private selection",
+    return header.released_report(
+        fit,
+        "Private selection",
         facts=(
-            *opening(fit.call, release),
-            *shared_facts(release),
             ("Candidates", f"{fit.ncandidates:,}, by {fit.score}"),
             ("Ranking noise", f"scale {scale}"),
             *complete,
             *valued,
         ),
         sections=(_section(fit, what, " x ".join(facts.factors)),),
-        notes=(*_notes(fit), *closing(fit.call, release)),
+        notes=_notes(fit),
     )
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
-    names = joined(fit.index)[:SHOWN_GROUPS]
+    names = joined(fit.index)[: header.SHOWN_GROUPS]
     labels = [f"{place}. {candidate}" for place, candidate in enumerate(names, start=1)]
     if not labels:
         return Section(name, ("",), (Row("(none found)", ("",)),))
@@ -71,13 +59,13 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
         value, sd, low, high, above = line
         cells = (signif_uncertain(value, sd), signif(sd, 2), interval(low, high))
         if math.isnan(value):
-            cells = (LOST, LOST, LOST)
+            cells = (header.LOST, header.LOST, header.LOST)
         elif fit.score == COUNT:
             cells = (count(value), cells[1], f"[{count(low)}, {count(high)}]")
         rows.append(Row(label, (*cells, _chance(above))))
     if fit.score == GAIN:
         sums = fit.cumulative().itertuples(index=False)
-        totals = (LOST if math.isnan(x) else signif_uncertain(x, sd) for x, sd in sums)
+        totals = (header.LOST if math.isnan(x) else signif_uncertain(x, sd) for x, sd in sums)
         pairs = zip(rows, totals, strict=False)
         rows = [replace(row, cells=(*row.cells, total)) for row, total in pairs]
     first = what.capitalize() if fit.score == COUNT else fit.score.capitalize()
@@ -87,7 +75,7 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
 
 def _chance(probability: float) -> str:
     if math.isnan(probability):
-        return LOST
+        return header.LOST
     return "> 0.999" if probability > 0.999 else f"{probability:.3f}"
 
 
@@ -100,7 +88,7 @@ def _shown_of_others(fit: SelectResult) -> str:
 
 def _notes(fit: SelectResult) -> tuple[str, ...]:
     n_named, n_requested = len(fit.release.places), fit.n_requested
-    notes = [*omitted(SHOWN_GROUPS, n_named, "candidates", "selected and tidy()")]
+    notes = [*header.omitted(header.SHOWN_GROUPS, n_named, "candidates", "selected and tidy()")]
     if fit.threshold is not None:
         searched = fit.release.info.name == "sparse_vector"
         order = "first in the order of the formula" if searched else "largest"
@@ -132,8 +120,8 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
         )
     if fit.release.values is not None and fit.values.isna().any():
         notes += Rank.IDENTIFIED(
-            f"{LOST}: the variance of the column or of the response is lost in noise; declare "
-            "narrower bounds."
+            f"{header.LOST}: the variance of the column or of the response is lost in noise; "
+            "declare narrower bounds."
         )
     if fit.release.values is not None:
         notes.append(
@@ -164,31 +152,31 @@ def fdr_report(fit: FDRResult) -> Report:
     table = fit.tidy()
     shown_table = table.head(min(len(fit.rejected) + OTHERS, SHOWN))
     rows = [
-        Row(str(line.hypothesis), _cells(line), about=about(call, str(line.hypothesis)))
+        Row(str(line.hypothesis), _cells(line), about=header.about(call, str(line.hypothesis)))
         for line in shown_table.itertuples()
     ]
     whose = "persons" if release.adjacency.counts_persons else "rows"
     value = "Correlation" if fit.valued == "correlation" else "log p"
     heads = (value, "Noise sd", "p-value", "Adjusted", "Rejected")
-    return Report(
-        title="Private tests at a false discovery rate",
+    complete = header.complete_text(release.count, release.response_sd, release.rows, whose)
+    return header.released_report(
+        fit,
+        "Private tests at a false discovery rate",
+        first=(("Complete", complete),),
         facts=(
-            *opening(call, release),
-            ("Complete", complete_text(release.count, release.response_sd, release.rows, whose)),
-            *shared_facts(release),
             ("Columns", f"{count(fit.hypotheses)}, looked at {count(len(fit.names))}"),
             ("Alternative", call.alternative),
             ("q", f"{fit.q:g}, {NAMES[fit.discoveries.method]}"),
             ("Rejected", count(len(fit.rejected))),
         ),
         sections=(Section(f"Association with {call.response}", heads, tuple(rows)),),
-        notes=(*_fdr_notes(fit, len(shown_table)), *closing(call, release)),
+        notes=_fdr_notes(fit, len(shown_table)),
     )
 
 
 def _cells(line: object) -> tuple[str, ...]:
     middle, sd = (getattr(line, name) for name in ("estimate", "noise_sd"))
-    estimates = [LOST if math.isnan(value) else f"{value:.4f}" for value in (middle, sd)]
+    estimates = [header.LOST if math.isnan(value) else f"{value:.4f}" for value in (middle, sd)]
     return (*estimates, *_values(line), "yes" if getattr(line, "rejected", False) else "")
 
 
@@ -198,7 +186,7 @@ def _values(line: object) -> list[str]:
 
 def _small(value: float) -> str:
     """Print a p-value of many tests to two digits."""
-    return LOST if math.isnan(value) else f"{value:.4f}" if value >= 1e-3 else f"{value:.1e}"
+    return header.LOST if math.isnan(value) else f"{value:.4f}" if value >= 1e-3 else f"{value:.1e}"
 
 
 def _spent(fit: FDRResult) -> str:
@@ -237,7 +225,7 @@ def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
             f"{signif(1 + math.log(1 / fit.q) + more_false, 2)}; method='by' for any.",
         }
     return (
-        *omitted(n_shown, len(fit.names), "columns", "tidy()"),
+        *header.omitted(n_shown, len(fit.names), "columns", "tidy()"),
         *unseen * bool(left),
         *Rank.IDENTIFIED(
             f"A dash, for {count(lost)}: the variance of the column, or of the response, is lost "
@@ -288,7 +276,7 @@ def discoveries_report(discoveries: Discoveries) -> Report:
     )
     untested = int(table["p_value"].isna().sum())
     notes = (
-        *omitted(len(shown_table), len(table), "hypotheses", "tidy()"),
+        *header.omitted(len(shown_table), len(table), "hypotheses", "tidy()"),
         *(f"{untested} without a p-value count as not rejected." for _ in range(untested > 0)),
         "Computed from released p-values, at no further cost. The intercept is not tested.",
     )
@@ -302,8 +290,8 @@ def bounds_report(fit: BoundsResult) -> Report:
     sds = ", then ".join(signif(sd, 2) for sd in fit.release.noise_sds)
     heads, rows = ("Found", "Declared", "% beyond", "95% noise int."), []
     lines = zip(fit.call.tables, fit.found.values(), fit.noise_int().to_numpy(), strict=True)
-    for facts, bounds, (low, high) in list(lines)[:SHOWN_VARIABLES]:
-        shares = (LOST, LOST)
+    for facts, bounds, (low, high) in list(lines)[: header.SHOWN_VARIABLES]:
+        shares = (header.LOST, header.LOST)
         if bounds.cells:
             share = 100 * min(max(bounds.outside / max(bounds.rows, 1.0), 0.0), 1.0)
             shares = (f"{share:.1f}", f"[{100 * low:.1f}, {100 * high:.1f}]")
@@ -312,16 +300,12 @@ def bounds_report(fit: BoundsResult) -> Report:
         declared += f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
         ranges = (narrowed if bounds.is_narrowed else "as declared", declared)
         rows.append(Row(facts.measured, (*ranges, *shares)))
-    return Report(
-        title="Private bounds",
-        facts=(
-            *opening(fit.call, fit.release),
-            *shared_facts(fit.release),
-            ("Variables", count(len(fit.names))),
-            ("Cell noise", f"sd {sds}"),
-        ),
+    return header.released_report(
+        fit,
+        "Private bounds",
+        facts=(("Variables", count(len(fit.names))), ("Cell noise", f"sd {sds}")),
         sections=(Section("Bounds", heads, tuple(rows)),),
-        notes=(*_bounds_notes(fit), *closing(fit.call, fit.release)),
+        notes=_bounds_notes(fit),
     )
 
 
@@ -337,7 +321,7 @@ def _bounds_notes(fit: BoundsResult) -> tuple[str, ...]:
         "As declared: too few rows exceed the noise, or their range is hardly shorter."
     )
     return (
-        *omitted(SHOWN_VARIABLES, len(fit.names), "variables", "tidy()"),
+        *header.omitted(header.SHOWN_VARIABLES, len(fit.names), "variables", "tidy()"),
         *declared_note * some_declared,
         *Rank.TARGET(
             "Fits with these bounds clip the rows beyond; tails below the noise were extrapolated "
@@ -357,10 +341,10 @@ def _bounds_notes(fit: BoundsResult) -> tuple[str, ...]:
 def levels_report(fit: LevelsResult) -> Report:
     """Lay out levels with their noisy counts as tables of strings, one per variable."""
     release = fit.release
-    table, what, sections = fit.tidy(), counted_as(release.adjacency), []
+    table, what, sections = fit.tidy(), header.counted_as(release.adjacency), []
     scale = signif(release.scale / fit.unit, 2)
     for name in fit.names:
-        columns = table[table["variable"] == name].head(SHOWN_GROUPS)
+        columns = table[table["variable"] == name].head(header.SHOWN_GROUPS)
         lines = columns[["level", "estimate", "noise_low", "noise_high"]].itertuples(index=False)
         rows = tuple(
             Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
@@ -368,16 +352,15 @@ def levels_report(fit: LevelsResult) -> Report:
         )
         heads = (what.capitalize(), "95% noise int.")
         sections.append(Section(name, heads, rows or (Row("(none found)", ("", "")),)))
-    return Report(
-        title="Private levels",
+    return header.released_report(
+        fit,
+        "Private levels",
         facts=(
-            *opening(fit.call, release),
-            *shared_facts(release),
             ("Cell noise", f"scale {scale}, at most {_threshold(fit)}"),
             ("Found", f"95% of levels with {count(fit.found_with())} {what}"),
         ),
         sections=tuple(sections),
-        notes=(*_levels_notes(fit), *closing(fit.call, release)),
+        notes=_levels_notes(fit),
     )
 
 
@@ -386,11 +369,11 @@ def _threshold(fit: LevelsResult) -> str:
 
 
 def _levels_notes(fit: LevelsResult) -> tuple[str, ...]:
-    hidden = sum(max(len(levels) - SHOWN_GROUPS, 0) for levels in fit.release.levels)
+    hidden = sum(max(len(levels) - header.SHOWN_GROUPS, 0) for levels in fit.release.levels)
     few = [name for name, levels in fit.levels.items() if len(levels) < FEWEST]
     listed = ", ".join(few)
     return (
-        *omitted(0, hidden, "levels", "levels and tidy()"),
+        *header.omitted(0, hidden, "levels", "levels and tidy()"),
         *Rank.IDENTIFIED(f"codebook omits {listed}: fewer than two levels were released.")
         * bool(few),
         f"A level is released if its noisy count exceeds {_threshold(fit)}; a level with a single "

@@ -47,14 +47,13 @@ def synth_report(fit: SynthResult) -> Report:
     ]
     hidden = header.omitted(min(SHOWN, n_edges), n_edges, "edges", "edges()")
     unlisted = header.omitted(min(SHOWN, len(fit.columns)), len(fit.columns), "columns", "names")
-    return Report(
-        title="Private synthetic table",
-        facts=(
-            *header.opening(fit.call, fit.release),
+    return header.released_report(
+        fit,
+        "Private synthetic table",
+        first=(
             ("Graph", f"{count(n_edges)} of {count(n_pairs)} pairs are edges"),
             ("Largest clique", _largest(fit)),
             ("Counts of", header.counted_as(fit.release.adjacency)),
-            *header.shared_facts(fit.release),
         ),
         sections=(
             _columns(fit),
@@ -70,7 +69,6 @@ def synth_report(fit: SynthResult) -> Report:
             *USE,
             *CELLS,
             *MARGINS,
-            *header.closing(fit.call, fit.release),
         ),
     )
 

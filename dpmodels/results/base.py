@@ -304,8 +304,8 @@ class Result(Tabulated):
     It is computed from its request and its release. Public values only: it can be
     pickled, copied and saved.
 
-    A subclass is a frozen dataclass that defines `_estimates()` for `tidy()`, `_size` for its repr
-    and `_line()` for `glance()`.
+    A subclass is a frozen dataclass that defines `_estimates()` for `tidy()`, `_size()` for its
+    repr and `_line()` for `glance()`.
 
     Labels and units of the codebook stand in the printed report, and labels in
     the last columns of `tidy()`, where there are any.
@@ -433,7 +433,7 @@ class Result(Tabulated):
         write_whole(path, result_bytes(self), overwrite=overwrite)
 
     def __repr__(self) -> str:
-        facts = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
+        facts = ", ".join(filter(None, (self._size(), guarantee_words(self.release))))
         return f"<{type(self).__name__} {self.call.formula!r}: {facts}>"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -475,9 +475,8 @@ class Result(Tabulated):
     # The reason, where a subclass does not override one of the methods above.
     _no_intervals: ClassVar[str]
 
-    @property
     def _size(self) -> str:
-        """The size of the result, for its repr."""
+        """Return the size of the result, for its repr."""
         return ""
 
     def _line(self) -> dict[str, object]:

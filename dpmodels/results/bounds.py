@@ -173,7 +173,6 @@ class BoundsResult(Result):
         counts = (cells.ends, cells.counts, cells.noise.reach(1))
         return ranges(*counts, *both, name, **self._picture(ax, caption))
 
-    @property
     def _size(self) -> str:
         return f"{len(self.names)} variables"
 
@@ -321,7 +320,6 @@ class LevelsResult(Result):
             **self._picture(ax, caption),
         )
 
-    @property
     def _size(self) -> str:
         return f"{sum(map(len, self.release.levels))} levels"
 
@@ -481,7 +479,6 @@ class QuantileResult(OneTable):
         complete = float(self.counts.sum())
         return described_line(self.release, complete, self._facts.cells)
 
-    @property
     def _size(self) -> str:
         return f"{len(self.probs)} probs"
 

@@ -199,7 +199,6 @@ class CCAResult(Result):
         numbers = {"nreadable": int(self.readable.sum()), "noise_floor": self.noise_floor}
         return {"nobs": self.nobs, "ncomplete": self.ncomplete, **sizes, **numbers}
 
-    @property
     def _size(self) -> str:
         return f"{self._sizes[0]} and {self._sizes[1]} columns"
 

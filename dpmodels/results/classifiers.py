@@ -248,7 +248,6 @@ class MultinomialResult(LinearPredictors[pd.DataFrame], Result):
             **self._picture(ax, caption),
         )
 
-    @property
     def _size(self) -> str:
         return f"{self.call.family}, {len(self.call.levels)} levels"
 

@@ -264,7 +264,6 @@ class CovResult(Result):
         available = {name: part for name, part in parts.items() if part is not None}
         return xr.Dataset(available, attrs={**facts, **release_facts(self.release)})
 
-    @property
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 

@@ -175,7 +175,6 @@ class FDRResult(Result):
         rule = {"q": self.q, "method": self.discoveries.method}
         return {**sizes, "nrejected": len(self.rejected), **rule}
 
-    @property
     def _size(self) -> str:
         return f"{len(self.names)} of {self.hypotheses} columns"
 
@@ -506,6 +505,5 @@ class SelectResult(OneTable):
             **self._picture(ax, caption),
         )
 
-    @property
     def _size(self) -> str:
         return f"{len(self.release.places)} of {self.ncandidates}"

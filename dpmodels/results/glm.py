@@ -248,7 +248,6 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
             caption=caption,
         )
 
-    @property
     def _size(self) -> str:
         return self.call.family
 

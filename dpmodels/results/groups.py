@@ -180,7 +180,6 @@ class GroupedResult(Result):
         complete = float(self.counts.sum())
         return count_tables.described_line(self.release, complete, self._facts.cells)
 
-    @property
     def _size(self) -> str:
         return f"{self._facts.cells} groups"
 

@@ -318,6 +318,5 @@ class HistResult(Binned):
             axes.xaxis_date()
         return axes
 
-    @property
     def _size(self) -> str:
         return f"{len(self.mids):,} bins"

@@ -436,7 +436,6 @@ class LMResult(CoefficientModel):
             "nidentified": int(self.identified.sum()),
         }
 
-    @property
     def _size(self) -> str:
         return f"{len(self._shown)} coefficients"
 

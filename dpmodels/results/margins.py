@@ -117,7 +117,6 @@ class MarginTables(Result):
         table = self.table(*factors) if factors else self._tables[0]
         return table.plot(ax, level, caption=caption)
 
-    @property
     def _size(self) -> str:
         return f"{len(self._requested)} margins"
 
@@ -180,7 +179,7 @@ class MarginsResult(MarginTables):
         term = tuple(sorted(map(self.factors.index, factors)))
         if not self.source.inside(term):
             raise ArgumentError(
-                f"none of {self._size} has {' and '.join(map(quoted, factors))} together; write "
+                f"none of {self._size()} has {' and '.join(map(quoted, factors))} together; write "
                 f"dp_margins('~ {shorten('*'.join(factors))}', ...), which costs another release"
             )
         return term

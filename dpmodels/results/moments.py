@@ -244,7 +244,6 @@ class MomentsResult(DefaultPlot):
         columns = len(self.call.names)
         return {"nobs": self.nobs, "ncomplete": self.ncomplete, "ncolumns": columns}
 
-    @property
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 

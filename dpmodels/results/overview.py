@@ -212,7 +212,6 @@ class OverviewResult(Tested):
         line = described_line(self.release, float("nan"), self.groups.cells)
         return {"nobs": line["nobs"], "ngroups": line["ngroups"]}
 
-    @property
     def _size(self) -> str:
         return f"{len(self.variables)} vars"
 

@@ -272,7 +272,6 @@ class PCAResult(Rotation):
         names = ("total_variance", "noise_sd", "noise_floor")
         return {**sizes, **{name: getattr(self, name) for name in names}}
 
-    @property
     def _size(self) -> str:
         n_distinct = int(self.spectrum.distinct[: self.ncomp].sum())
         return f"{self.ncomp} components, {n_distinct} above the noise floor"
@@ -506,7 +505,6 @@ class SubspaceResult(Rotation):
         facts |= {"ordered": int(self.release.ordered), "limit": self.release.limit}
         return xr.Dataset(parts, attrs={**facts, **release_facts(self.release)})
 
-    @property
     def _size(self) -> str:
         return f"{self.ncomp} {'components' if self.release.ordered else 'dimensions'}"
 

@@ -259,6 +259,5 @@ class PlaneResult(Binned):
         noise = SumNoise(self.release.law, self.release.noise_sd, self.release.step)
         return float(noise.widths(spread, np.zeros(()), level).max())
 
-    @property
     def _size(self) -> str:
         return f"{self.shape[0]:,} by {self.shape[1]:,} cells"

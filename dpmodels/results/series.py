@@ -208,7 +208,6 @@ class SeriesResult(OneTable):
         line = described_line(self.release, self.ncomplete, self._facts.groups.cells)
         return {**line, "nperiods": len(self.periods)}
 
-    @property
     def _size(self) -> str:
         return f"{len(self.periods)} periods"
 

@@ -304,7 +304,6 @@ class SurveyResult(OneTable):
         values, labels, title = self._cells.values, self._facts.labels, "Share of complete answers"
         return self._draw_intervals(values, ax, level, caption, labels=labels, title=title)
 
-    @property
     def _size(self) -> str:
         return f"{self._facts.cells} cells"
 
@@ -464,7 +463,6 @@ class SurveyFitResult(CoefficientModel):
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)
 
-    @property
     def _size(self) -> str:
         return f"{len(self.call.names)} coefficients"
 

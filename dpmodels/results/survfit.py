@@ -385,7 +385,6 @@ class SurvfitResult(Result):
             return line
         return {**line, "statistic": test.statistic, "df": test.df, "p_value": test.pvalue}
 
-    @property
     def _size(self) -> str:
         curves = "1 curve" if self.ncurves == 1 else f"{self.ncurves} curves"
         return f"{curves}, {len(self.times)} intervals"

@@ -332,7 +332,6 @@ class SynthResult(Result):
         tree, sizes = self.source.tree, {"nobs": self.nobs, "ncolumns": len(self.columns)}
         return {**sizes, "nedges": len(tree.edges), "ncliques": len(tree.cliques)}
 
-    @property
     def _size(self) -> str:
         return f"{len(self.columns)} columns, {len(self.source.tree.edges)} edges"
 

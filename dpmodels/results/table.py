@@ -223,7 +223,6 @@ class TableResult(CountedResult):
     def _line(self) -> dict[str, object]:
         return described_line(self.release, self.ncomplete, self._facts.cells)
 
-    @property
     def _size(self) -> str:
         return f"{self._facts.cells} cells"
 
@@ -375,6 +374,5 @@ class StatesResult(CountedResult):
         """Number of times over all persons, with a state or without."""
         return float(self.release.rows or 0)
 
-    @property
     def _size(self) -> str:
         return f"{self._facts.cells} states"

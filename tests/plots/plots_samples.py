@@ -5,6 +5,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dpmodels.plots import scree
+
 mpl.use("Agg")  # draws without a screen
 
 NAMES = ["mdvis", "lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp"]
@@ -21,6 +23,13 @@ def make_table(variables: int, components: int, names: list[str] | None = None) 
 
 
 HEALTH = make_table(10, 4, NAMES)
+
+
+def draw_scree(variances, **look):
+    """Draw variances without the ends of intervals, and a floor of 0.5."""
+    heights = np.array(variances, dtype=float)
+    unknown = np.full(len(heights), np.nan)
+    return scree(heights, **{"lower": unknown, "upper": unknown, "floor": 0.5, **look})
 
 
 def new_ax():

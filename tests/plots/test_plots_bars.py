@@ -73,8 +73,6 @@ def test_marks_stand_at_their_bars_within_the_axis(log):
     np.testing.assert_array_equal(marks.get_xdata(), panel.marks)
     assert ax.get_xlim()[1] > 0.9
     assert log or ax.get_xlim()[0] <= 0.1
-    with pytest.raises(ArgumentError, match="give one number for each label"):
-        bars([panel._replace(marks=[0.5])], labels=LABELS[:3])
 
 
 def test_pale_ones_have_another_colour():
@@ -119,10 +117,6 @@ def test_dollar_signs_are_not_mathematics():
 @pytest.mark.parametrize(
     ("panels", "extra", "reason"),
     [
-        ([ENERGY], {"labels": ["a"]}, r"shape \(4,\) for 1 labels"),
-        ([Panel("E", [1.0], [0.1, 0.2])], {"labels": ["a"]}, r"shape \(2,\) for 1 labels"),
-        ([Panel("E", [], [])], {"labels": []}, "for 0 labels"),
-        ([ENERGY], {"labels": LABELS, "pale": [True]}, "pale has 1 entries for 4"),
         ([ENERGY, ERROR], {"labels": LABELS, "axes": [new_ax()]}, "axes has 1 entries for 2"),
     ],
 )

@@ -3,7 +3,6 @@ import pytest
 from matplotlib import pyplot as plt
 from plots_samples import assert_readable
 
-from dpmodels.errors import ArgumentError
 from dpmodels.plots.coefficients import Intervals, coefficients, response
 from dpmodels.plots.style import alt_text
 
@@ -117,11 +116,6 @@ def test_levels_are_not_grouped_where_names_are_thinned():
     labels = [f"g[T.{level}]" for level in range(70)]
     ax = coefficients([model(values=range(70))], labels=labels, title="Coefficient")
     assert "g" not in {tick.get_text() for tick in ax.get_yticklabels()}
-
-
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(ArgumentError, match="3 labels"):
-        coefficients([model(values=[1.0])], labels=LABELS, title="")
 
 
 def test_a_device_stands_at_its_lie_with_its_name_on_the_curve_of_the_smallest_eps():

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib import pyplot as plt
-from plots_samples import HEALTH, assert_readable, new_ax
+from plots_samples import assert_readable, new_ax
 
-from dpmodels.errors import ArgumentError
 from dpmodels.plots import heat
 from dpmodels.plots.heat import FONT, _fitting
 
@@ -91,12 +90,6 @@ def test_zeros_and_missing_numbers_are_drawn():
     table = make_square(3)
     assert heat(table * 0).images[0].get_clim() == (-1, 1)
     assert len(heat(table.where(table > 0.9)).texts) == 3
-
-
-def test_what_is_not_square_is_refused():
-    for table in (HEALTH, make_square(3)[0], make_square(3)[:0, :0], make_square(3)[:, [1, 0, 2]]):
-        with pytest.raises(ArgumentError, match="square"):
-            heat(table)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PathCollection
-from plots_samples import assert_readable, new_ax
+from plots_samples import assert_readable, draw_scree, new_ax
 
-from dpmodels.errors import ArgumentError
 from dpmodels.plots import scree
 
 VALUES = np.array([0.1703, 0.049, 0.0266, 0.019, 0.0122, 0.0089, 0.0062, 0.0041, 0.003, 0.0012])
@@ -65,11 +64,12 @@ def test_only_what_is_there_is_in_the_legend():
         "noise interval",
         "below the noise floor",
     ]
-    assert scree(VALUES, labels=LABELS).get_legend() is None
+    (text,) = draw(floor=0.0).get_legend().get_texts()
+    assert text.get_text() == "noise interval"
 
 
 def test_all_components_below_the_floor():
-    ax = scree(VALUES / 100, floor=FLOOR, labels=LABELS)
+    ax = draw_scree(VALUES / 100, floor=FLOOR, labels=LABELS)
     filled, hollow = points(ax)
     assert len(filled) == 0
     assert len(hollow) == 10
@@ -77,7 +77,7 @@ def test_all_components_below_the_floor():
 
 
 def test_negative_variances_are_shown():
-    ax = scree([0.2, -0.1], floor=0.05, labels=["PC1", "PC2"])
+    ax = draw_scree([0.2, -0.1], floor=0.05, labels=["PC1", "PC2"])
     assert ax.get_ylim()[0] < -0.1
     assert any(np.allclose(line.get_ydata(), 0) for line in ax.lines)
 
@@ -85,7 +85,8 @@ def test_negative_variances_are_shown():
 @pytest.mark.parametrize("d", [1, 10, 60, 500])
 def test_any_number_of_components(d):
     values = np.linspace(1.0, 0.01, d)
-    ax = scree(values, lower=values - 0.1, upper=values + 0.1, labels=[f"PC{i}" for i in range(d)])
+    labels = [f"PC{i}" for i in range(d)]
+    ax = draw_scree(values, lower=values - 0.1, upper=values + 0.1, labels=labels)
     assert len(intervals(ax)) == d
     assert ax.get_xlim()[0] < 1
     assert ax.get_xlim()[1] > d
@@ -106,20 +107,6 @@ def test_the_stamp_lies_across():
 
 def test_dollar_signs_are_not_mathematics():
     ax = new_ax()
-    scree([1.0, 0.5], labels=["$a_1$", r"$\bad{$"], ax=ax)
+    draw_scree([1.0, 0.5], labels=["$a_1$", r"$\bad{$"], ax=ax)
     ax.figure.canvas.draw()
     assert tick_labels(ax) == ["$a_1$", r"$\bad{$"]
-
-
-@pytest.mark.guarding
-@pytest.mark.parametrize(
-    ("extra", "reason"),
-    [
-        ({"upper": None}, "lower and upper"),
-        ({"lower": [1.0]}, r"lower has shape \(1,\)"),
-        ({"labels": ["PC1"]}, r"values has shape \(10,\) for 1 labels"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(extra, reason):
-    with pytest.raises(ArgumentError, match=reason):
-        draw(**extra)

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from plots_samples import draw_scree
 
 import dpmodels.errors
 import dpmodels.plots
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.plots import scree
 from dpmodels.plots.style import alt_text
 
 LONG = "Privacy: eps = 1, delta = 1e-06; neighbours: replace one row, n public; noise: gauss. " * 3
@@ -40,7 +40,7 @@ def test_importing_the_pictures_does_not_import_matplotlib():
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(NotAvailable, match=r'pip install "dpmodels\[plot\]"'):
-        scree([1.0], labels=["PC1"])
+        draw_scree([1.0], labels=["PC1"])
 
 
 def test_no_picture_imports_matplotlib_before_it_is_known_to_be_there():
@@ -63,7 +63,7 @@ def test_the_caption_lies_under_the_axes_and_within_the_figure(layout):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4, 3), layout=layout)
-    ax = scree([2.0, 1.0], labels=["PC1", "PC2"], caption=LONG, ax=figure.subplots())
+    ax = draw_scree([2.0, 1.0], labels=["PC1", "PC2"], caption=LONG, ax=figure.subplots())
     figure.draw_without_rendering()
     (text,) = figure.texts
     box = text.get_window_extent()
@@ -78,7 +78,7 @@ def test_pictures_of_one_release_side_by_side_have_one_caption():
 
     figure = Figure(layout="constrained")
     for ax, caption in zip(figure.subplots(1, 3), ("eps = 1", "eps = 1", "eps = 2"), strict=True):
-        scree([2.0, 1.0], labels=["PC1", "PC2"], caption=caption, ax=ax)
+        draw_scree([2.0, 1.0], labels=["PC1", "PC2"], caption=caption, ax=ax)
     assert figure.get_supxlabel() == "eps = 1\neps = 2"
 
 
@@ -88,6 +88,6 @@ def test_words_instead_of_a_picture_hold_stamp_numbers_and_caption():
     ax = Figure().subplots()
     with pytest.raises(ArgumentError, match="plot"):
         alt_text(ax)
-    scree([2.0, 1.0], floor=0.5, labels=["PC1", "PC2"], stamp="NO", caption="eps = 1.", ax=ax)
+    draw_scree([2.0, 1.0], labels=["PC1", "PC2"], stamp="NO", caption="eps = 1.", ax=ax)
     reported = "NO. Scree plot, variances of 2 components: PC1 2; PC2 1. Noise floor: 0.5. eps = 1."
     assert alt_text(ax) == reported

@@ -10,7 +10,7 @@ from folded import each
 
 from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, PureDP
 from dpmodels.report import Row
-from dpmodels.reports import comparison, etable, hist
+from dpmodels.reports import comparison, etable, header, hist
 from dpmodels.results.etable import Line, Look
 from dpmodels.results.etable_columns import COEFFICIENTS
 
@@ -234,7 +234,7 @@ def test_the_highest_bar_has_full_length_and_none_is_negative(heights, lengths):
         (pd.Timestamp("2020-02-03"), "2020-02-03"),
         (np.datetime64("2020-02-03"), "2020-02-03"),
         (1234.5678, "1,234.57"),
-        (math.nan, hist.LOST),
+        (math.nan, header.LOST),
     ],
 )
 def test_a_quantile_of_whole_numbers_or_days_is_exact(value, text):
@@ -242,7 +242,7 @@ def test_a_quantile_of_whole_numbers_or_days_is_exact(value, text):
     row = {"estimate": value, "noise_low": value, "noise_high": 9.0, "conf_low": 1.0}
     estimate, noise, population = hist._exact({**row, "conf_high": 5.0})
     assert (estimate, population) == (text, "[1, 5]")
-    assert noise == (hist.LOST if text == hist.LOST else f"[{text}, 9]")
+    assert noise == (header.LOST if text == header.LOST else f"[{text}, 9]")
 
 
 def plane(starts, stops):
@@ -280,9 +280,9 @@ def curve_line(**fields):
         ({}, 3, "[3, 5]"),
         ({"conf_high": math.nan}, 3, "from 3"),
         ({"conf_high": math.inf}, 3, "from 3"),
-        ({"end": math.nan}, 3, hist.LOST),
-        ({"median": math.nan}, 2, hist.LOST),
-        ({"rmean_std_error": math.nan}, 5, hist.LOST),
+        ({"end": math.nan}, 3, header.LOST),
+        ({"median": math.nan}, 2, header.LOST),
+        ({"rmean_std_error": math.nan}, 5, header.LOST),
         ({}, 5, "0.25"),
     ],
 )

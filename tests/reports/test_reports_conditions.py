@@ -9,7 +9,7 @@ import pytest
 from folded import each
 
 from dpmodels.privacy import ZCDP, ApproxDP, BoundedRangeEvent, LaplaceEvent, PureDP
-from dpmodels.reports import comparison, etable, pca, select, survey
+from dpmodels.reports import comparison, etable, header, pca, select, survey
 
 
 def printed(notes, start):
@@ -162,9 +162,9 @@ def test_values_have_noise_of_their_own():
     assert printed(select._notes(fit), "Values have fresh noise") == 0
     fit.release.values = np.ones(3)
     assert printed(select._notes(fit), "Values have fresh noise: given the selection they are") == 1
-    assert printed(select._notes(fit), f"{select.LOST}: the variance") == 0
+    assert printed(select._notes(fit), f"{header.LOST}: the variance") == 0
     fit.values = pd.Series([3.0, math.nan, 1.0])
-    assert printed(select._notes(fit), f"{select.LOST}: the variance of the column or of the") == 1
+    assert printed(select._notes(fit), f"{header.LOST}: the variance of the column or of the") == 1
 
 
 SMALL = [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th")]
@@ -176,12 +176,12 @@ def test_ordinals(number, text):
     assert select._ordinal(number) == text
 
 
-@each("p, text", [(0.9995, "> 0.999"), (0.999, "0.999"), (0.5, "0.500"), (math.nan, select.LOST)])
+@each("p, text", [(0.9995, "> 0.999"), (0.999, "0.999"), (0.5, "0.500"), (math.nan, header.LOST)])
 def test_chances_to_be_above_the_next(p, text):
     assert select._chance(p) == text
 
 
-@each("p, text", [(0.5, "0.5000"), (1e-3, "0.0010"), (9.9e-4, "9.9e-04"), (math.nan, select.LOST)])
+@each("p, text", [(0.5, "0.5000"), (1e-3, "0.0010"), (9.9e-4, "9.9e-04"), (math.nan, header.LOST)])
 def test_p_values_of_many_tests(p, text):
     assert select._small(p) == text
 
@@ -346,7 +346,7 @@ def test_levels_that_are_left_out():
     assert printed(select._levels_notes(levels(2, 3)), "codebook omits") == 0
     notes = select._levels_notes(levels(1, 2, 0))
     assert printed(notes, "codebook omits v0, v2: fewer than two levels were released.") == 1
-    n_shown = select.SHOWN_GROUPS
+    n_shown = header.SHOWN_GROUPS
     assert printed(select._levels_notes(levels(n_shown, n_shown)), "1 more") == 0
     assert printed(select._levels_notes(levels(n_shown + 1, n_shown + 2)), "3 more levels") == 1
 

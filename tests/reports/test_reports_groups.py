@@ -139,9 +139,9 @@ def test_a_table_of_means_has_the_noise_of_all_rows(rows, factors, title, head, 
     fit._facts, fit._counted, fit.count_noise_sd = facts, Fit(incomplete_sd=2.5), 10.0
     fit.call, fit.stamp = None, None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(groups, "described_header", lambda *words: (("Complete", words[2]),))
-        for name in ("design_facts", "closing", "_notes"):
-            patch.setattr(groups, name, lambda *_: ())
+        for name in ("opening", "shared_facts", "closing", "design_facts"):
+            patch.setattr(header, name, lambda *_: ())
+        patch.setattr(groups, "_notes", lambda *_: ())
         report = groups._report("Private means", fit, ("Rows",), [("20",), ("10",)], "")
     assert (report.title, report.sections[0].title) == (title, head)
     assert report.facts == (("Complete", complete), ("Variable", "x"))
@@ -330,9 +330,9 @@ def test_half_an_interval_is_about_a_count_of_no_less_than_0(released_count, hal
 
 
 def test_the_counts_of_a_design_have_the_longest_half_interval(monkeypatch):
-    monkeypatch.setattr(counts, "counted_in", lambda _: counts.WEIGHT)
+    monkeypatch.setattr(header, "counted_in", lambda _: header.WEIGHT)
     assert counts._half(table()) == 9.0
-    monkeypatch.setattr(counts, "weighted_notes", lambda _: ("weighted",))
+    monkeypatch.setattr(header, "weighted_notes", lambda _: ("weighted",))
     assert counts.reading(released()) == ("weighted",)
 
 
@@ -390,9 +390,9 @@ def test_the_noise_of_complete_rows_is_that_of_what_is_released(n_incomplete, te
     fit = table(rows)
     fit.call.tables[0].cells = 6
     fit.ncomplete, fit.stamp = 90.0, None
-    monkeypatch.setattr(counts, "described_header", lambda *words: (("Complete", words[2]),))
-    for name in ("design_facts", "closing"):
-        monkeypatch.setattr(counts, name, lambda *_: ())
+    for name in ("opening", "shared_facts", "closing"):
+        monkeypatch.setattr(header, name, lambda *_: ())
+    monkeypatch.setattr(header, "design_facts", lambda *_: ())
     facts = dict(counts._counts_report(fit, "T", (), ()).facts)
     assert facts["Complete"] == f"90 rows (noise {text})"
 
@@ -472,7 +472,7 @@ def test_a_list_of_counts_says_what_is_counted(monkeypatch):
     ).assign(conf_low=0.4, conf_high=0.6)
     section = counts.listed("g", ["a"], lines, released())
     assert section.columns[0] == "Rows"
-    monkeypatch.setattr(counts, "counted_in", lambda _: counts.WEIGHT)
+    monkeypatch.setattr(header, "counted_in", lambda _: header.WEIGHT)
     assert counts.listed("g", ["a"], lines, released()).columns[0] == "Total"
 
 

@@ -70,14 +70,14 @@ def cell(**fields):
         ({}, ("1,234", "[1,200, 1,268]", "12.3", "[10.3, 14.3]")),
         (
             {"conf_low": math.nan, "conf_high": math.nan},
-            ("1,234", counts.LOST, "12.3", counts.LOST),
+            ("1,234", header.LOST, "12.3", header.LOST),
         ),
         (
             {"conf_low": math.nan, "conf_high": math.nan, "proportion": math.nan},
-            ("1,234", counts.LOST, counts.LOST, counts.LOST),
+            ("1,234", header.LOST, header.LOST, header.LOST),
         ),
         # An interval that excludes every share has no ends to print.
-        ({"conf_low": 0.2, "conf_high": 0.1}, ("1,234", counts.LOST, "12.3", counts.LOST)),
+        ({"conf_low": 0.2, "conf_high": 0.1}, ("1,234", header.LOST, "12.3", header.LOST)),
     ],
 )
 def test_a_share_is_a_percentage_or_lost(fields, cells):
@@ -159,11 +159,11 @@ def test_means_that_are_lost_in_noise_have_no_digits():
     number, date = Fit(date=False), Fit(date=True)
     assert groups.mean_text(number, 12.345, 0.5, 0.02) == "12.35"
     assert groups.mean_text(date, 0.4, 0.1) == "1970-01-01"
-    assert groups.mean_text(number, math.nan, 0.5) == groups.LOST
-    assert groups.printed(math.inf, 0.5) == groups.LOST
+    assert groups.mean_text(number, math.nan, 0.5) == header.LOST
+    assert groups.printed(math.inf, 0.5) == header.LOST
     lost = {"estimate": math.nan, "count": 12.0}
-    assert groups._rows(lost) == groups.LOST
-    assert groups._intervals(lost, date=False) == (groups.LOST, groups.LOST)
+    assert groups._rows(lost) == header.LOST
+    assert groups._intervals(lost, date=False) == (header.LOST, header.LOST)
     row = {"estimate": 3.0, "count": 1234.0, "noise_low": 1.0, "noise_high": 5.0}
     row |= {"conf_low": 0.0, "conf_high": 6.0}
     assert groups._rows(row) == "1,234"
