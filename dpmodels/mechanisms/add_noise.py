@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
@@ -116,6 +116,17 @@ def laplace_multipliers(
         return privacy.split_gaussian(math.sqrt(0.5 / guarantee.rho) * ROUND_UP, shares)
     total = math.fsum(shares)
     return tuple(total / (share * guarantee.eps) * ROUND_UP for share in shares)
+
+
+def named_multipliers(
+    guarantee: privacy.Guarantee, shares: Mapping[str, float], *, gaussian: bool = True
+) -> dict[str, float]:
+    """Divide a budget between releases by name; BudgetError for Gaussian noise of a pure one."""
+    parts = list(shares.values())
+    if not gaussian:
+        return dict(zip(shares, laplace_multipliers(guarantee, parts), strict=True))
+    multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
+    return dict(zip(shares, privacy.split_gaussian(multiplier, parts), strict=True))
 
 
 def part_without_delta(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:

@@ -254,10 +254,8 @@ def released_spreads(
     square_floor = DETECTED * law.sd * bought.response / scaled_count
     response = math.sqrt(min(max(float(square), square_floor), 1.0))
     faint = bought.reach * change / (FINE * scaled_count * response * FAINT)
-    spreads, variance_floor = (
-        np.sqrt(np.maximum(squares, 0.0)),
-        DETECTED * law.sd * bought.spreads / scaled_count,
-    )
+    spreads = np.sqrt(np.maximum(squares, 0.0))
+    variance_floor = DETECTED * law.sd * bought.spreads / scaled_count
     spread_floor = min(max(math.sqrt(variance_floor), faint, float(spreads.min())), 1.0)
     return Spread(
         centre, reached / limit, response, spread_floor, np.maximum(spreads, spread_floor)
