@@ -16,7 +16,7 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN, ROUND_UP
 from dpmodels.mechanisms.count_noise import gaussian_plan, noised_units, quieter_plan
-from dpmodels.mechanisms.protocol import CountFacts, CountPlan, Ranked, Score, release_terms
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan, PlanOf, Ranked, Score, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import MechanismInfo, SelectionRelease
@@ -46,12 +46,9 @@ class SelectionFacts:
 
 
 @dataclass(frozen=True)
-class SelectionPlan:
-    """A calibrated selection: everything but the data."""
+class SelectionPlan(PlanOf[SelectionFacts]):
+    """A calibrated selection."""
 
-    guarantee: privacy.Guarantee
-    events: tuple[privacy.Event, ...]
-    facts: SelectionFacts
     eps: float  # Of each draw, of the search above a threshold, or of the noise on all counts
     bought: Any  # What the score planned for numbers of its own
     noise: CountPlan | None = None  # Of all counts, where they are ranked with noise of theirs
