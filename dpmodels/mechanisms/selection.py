@@ -50,7 +50,7 @@ class _Selection:
         exact, n_rows = statistic.cross()
         score = plan.facts.score
         ranked = score.ranked(exact, plan.facts, plan.bought, entropy)
-        ranked, places, scale = self.named(ranked, plan, entropy)
+        ranked, places, scale = self._named(ranked, plan, entropy)
         return SelectionRelease(
             places=tuple(places.tolist()),
             scale=scale,
@@ -59,7 +59,7 @@ class _Selection:
         )
 
     @abstractmethod
-    def named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Return the scores, the places that are named, and the noise of the ranking."""
 
 
@@ -82,7 +82,7 @@ class _Drawn(_Selection):
             )
         return selection_plan.drawing_plan(facts, guarantee, facts.max_chosen, self.law.event)
 
-    def named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Draw the candidates, one after the other."""
         return selection_plan.drawn(ranked, plan, self.law.draw, entropy)
 
@@ -246,7 +246,7 @@ class NoisyCounts(_Selection):
         priced = at_equal_price([reach(plan) for plan in plans], plans)
         return plans[priced.index(min(priced))]
 
-    def named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Add noise to all counts, and name the largest of them."""
         noise = plan.noise
         assert noise is not None
@@ -348,7 +348,7 @@ class SparseVector(_Selection):
             )
         return selection
 
-    def named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Name the first candidates above the threshold."""
         most = plan.facts.max_chosen
         change = ranked.width if ranked.monotone else ranked.width // 2
