@@ -164,14 +164,6 @@ def divided_gaussian(
     return privacy.ZCDP(0.5 / rest**2), privacy.GaussianEvent(part)
 
 
-def _normal_tail(chance: float) -> float:
-    return -float(ndtri(chance))
-
-
-def _laplace_tail(chance: float) -> float:
-    return -math.log(2 * chance)
-
-
 class Law(NamedTuple):
     """A law of integer noise with one scale."""
 
@@ -179,11 +171,29 @@ class Law(NamedTuple):
     sd: float  # Standard deviation in units of the scale, for scales of many steps
     smallest: float = SMALLEST_SCALE  # Scale that counts as many steps
     # What noise of scale 1 exceeds with a small probability.
-    beyond: Callable[[float], float] = _normal_tail
+    beyond: Callable[[float], float] = lambda chance: -float(ndtri(chance))
 
 
 GAUSSIAN = Law(discrete_gaussian, 1.0)
-LAPLACE = Law(discrete_laplace, math.sqrt(2), SMALLEST_LAPLACE, _laplace_tail)
+LAPLACE = Law(
+    discrete_laplace, math.sqrt(2), SMALLEST_LAPLACE, lambda chance: -math.log(2 * chance)
+)
+
+
+def event_law(event: privacy.Event) -> Law:
+    """Return the law of the noise that a release was charged for."""
+    return LAPLACE if isinstance(event, privacy.LaplaceEvent) else GAUSSIAN
+
+
+def one_release(facts: Facts, guarantee: privacy.Guarantee, law: Law) -> Plan:
+    """Plan one release of all moments; BudgetError for Gaussian noise and a pure guarantee."""
+    if law is LAPLACE:
+        (multiplier,) = laplace_multipliers(guarantee)
+        lattice, steps = laplace_scales(facts, multiplier)
+        return Plan(guarantee, (privacy.LaplaceEvent(multiplier),), lattice, facts, steps)
+    multiplier = privacy.gaussian_multiplier(guarantee)
+    lattice, steps = gaussian_scales(facts, multiplier)
+    return Plan(guarantee, (privacy.GaussianEvent(multiplier),), lattice, facts, steps)
 
 
 @dataclass(frozen=True)

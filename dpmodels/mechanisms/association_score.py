@@ -19,7 +19,7 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, add_noise
+from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law, add_noise, event_law
 from dpmodels.mechanisms.protocol import LEAST_SCALE, Ranked, refuse_noise
 from dpmodels.mechanisms.selection_plan import Paid, SelectionFacts
 from dpmodels.noise import Entropy
@@ -71,7 +71,7 @@ class BoughtMoments:
     @property
     def law(self) -> Law:
         """The law of all of it."""
-        return GAUSSIAN if isinstance(self.events[0], privacy.GaussianEvent) else LAPLACE
+        return event_law(self.events[0])
 
     @property
     def noise_sd(self) -> float:
