@@ -208,8 +208,7 @@ def design(formula: str, codebook: Codebook | None) -> Design:
         raise FormulaError("formula has no terms besides the intercept; name at least one variable")
     check_removed(parsed, book)
     blocks = code_terms(parsed, book)
-    codes = (code for term in parsed.predictors for code in term)
-    return of_blocks(parsed.text, used_codebook(codes, book), blocks)
+    return of_blocks(parsed.text, used_codebook(parsed.codes, book), blocks)
 
 
 def checked_codebook(codebook: object) -> Codebook:
@@ -222,11 +221,19 @@ def checked_codebook(codebook: object) -> Codebook:
     )
 
 
+def known_formula(formula: str, codebook: object) -> tuple[ParsedFormula, Codebook]:
+    """Split a formula into terms, all of them of a codebook; return both."""
+    book = checked_codebook(codebook)
+    parsed = parsed_formula(formula, book)
+    check_removed(parsed, book)
+    return parsed, book
+
+
 def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     """Code the predictors of a parsed formula, in patsy's order."""
     import patsy
 
-    codes = dict.fromkeys(code for term in parsed.predictors for code in term)
+    codes = parsed.codes
     if _CONSTANT in codes:
         raise FormulaError(
             f"the variable {_CONSTANT!r} would be taken for the constant of a model: give it "

@@ -22,8 +22,8 @@ from dpmodels.errors import (
     quoted,
     shorten,
 )
-from dpmodels.formula.coding import Factor, checked_codebook, used_codebook
-from dpmodels.formula.expression import as_category, check_removed, compile_factor
+from dpmodels.formula.coding import Factor, known_formula, used_codebook
+from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.functions import (
     by_whole_numbers,
     in_bins,
@@ -191,9 +191,7 @@ def cut_columns(
     >>> layout.sizes, columns[0].values.tolist()[:2]
     ((6, 3), [10.0, 30.0])
     """
-    book = checked_codebook(codebook)
-    parsed = parsed_formula(formula, book)
-    check_removed(parsed, book)
+    parsed, book = known_formula(formula, codebook)
     text = shorten(parsed.text)
     if parsed.response:
         raise FormulaError(

@@ -243,6 +243,11 @@ class ParsedFormula:
     intercept: bool
     removed: tuple[str, ...] = ()
 
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The factors of the predictors, each once."""
+        return tuple(dict.fromkeys(code for term in self.predictors for code in term))
+
 
 def parsed_formula(text: str, names: Iterable[str]) -> ParsedFormula:
     """Split a formula into terms.

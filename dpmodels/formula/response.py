@@ -18,6 +18,7 @@ from dpmodels.formula.coding import (
     Factor,
     checked_codebook,
     code_terms,
+    known_formula,
     of_blocks,
     used_codebook,
 )
@@ -336,7 +337,7 @@ def _response(parsed: ParsedFormula) -> str:
 
 def one_side(parsed: ParsedFormula, book: Codebook) -> Design:
     """Code the predictors; there may be none."""
-    variables = used_codebook((code for term in parsed.predictors for code in term), book)
+    variables = used_codebook(parsed.codes, book)
     return of_blocks(parsed.text, variables, code_terms(parsed, book) if parsed.predictors else ())
 
 
@@ -369,9 +370,7 @@ def two_sets(formula: str, codebook: Codebook | None) -> TwoSets:
     >>> both.left.names, both.right.names
     (('a', 'b'), ('sex[T.M]',))
     """
-    book = checked_codebook(codebook)
-    parsed = parsed_formula(formula, book)
-    check_removed(parsed, book)
+    parsed, book = known_formula(formula, codebook)
     if not parsed.response or not parsed.predictors:
         raise FormulaError(
             f"formula {shorten(parsed.text)!r}: expected columns on both sides; write "

@@ -14,8 +14,8 @@ from dpmodels.arguments import finite, lists_values
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date, day_of, text_of_day
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
-from dpmodels.formula.coding import checked_codebook, code_terms, used_codebook
-from dpmodels.formula.expression import check_removed, compile_factor
+from dpmodels.formula.coding import code_terms, known_formula, used_codebook
+from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.functions import by_whole_numbers, whole_names
 from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, syntax
 from dpmodels.formula.sides import Sides, grouping
@@ -101,11 +101,9 @@ def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
     >>> spec.time.code, spec.event.code, [group.code for group in spec.groups]
     ('days', 'died', ['arm'])
     """
-    book = checked_codebook(codebook)
-    parsed = parsed_formula(formula, book)
-    check_removed(parsed, book)
+    parsed, book = known_formula(formula, codebook)
     time, event = _left(parsed)
-    codes = tuple(dict.fromkeys(code for term in parsed.predictors for code in term))
+    codes = parsed.codes
     if not codes and not parsed.intercept:
         raise FormulaError(
             f"formula {shorten(parsed.text)!r} has no group and no intercept; {_WRITE}"

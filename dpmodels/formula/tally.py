@@ -18,9 +18,8 @@ from dpmodels.column_roles import SurveyDesign
 from dpmodels.dates import day_of, text_of_day
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, quoted, shorten
 from dpmodels.formula import functions
-from dpmodels.formula.coding import Block, Design, Factor, checked_codebook, used_codebook
-from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.parse import parsed_formula
+from dpmodels.formula.coding import Block, Design, Factor, known_formula, used_codebook
+from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.sides import positions
 from dpmodels.formula.values import Category, Columns, Real
@@ -353,9 +352,7 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
     >>> [factor.code for factor in spec.factors], spec.terms
     (['sex', 'region', 'drug'], ((0,), (1,), (0, 1), (1, 2)))
     """
-    book = checked_codebook(codebook)
-    parsed = parsed_formula(formula, book)
-    check_removed(parsed, book)
+    parsed, book = known_formula(formula, codebook)
     text = shorten(parsed.text)
     if parsed.response:
         raise FormulaError(
@@ -364,7 +361,7 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
         )
     if not parsed.predictors:
         raise FormulaError(f"formula {text!r} names no variable to count; write '~ a*b + b:c'")
-    codes = tuple(dict.fromkeys(code for term in parsed.predictors for code in term))
+    codes = parsed.codes
     factors = tuple(
         _require_levels(as_category(compile_factor(code, book), code)) for code in codes
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
@@ -118,6 +118,17 @@ def laplace_multipliers(
     return tuple(total / (share * guarantee.eps) * ROUND_UP for share in shares)
 
 
+def named_multipliers(
+    guarantee: privacy.Guarantee, shares: Mapping[str, float], *, gaussian: bool = True
+) -> dict[str, float]:
+    """Divide a budget between releases by name; BudgetError for Gaussian noise of a pure one."""
+    parts = list(shares.values())
+    if not gaussian:
+        return dict(zip(shares, laplace_multipliers(guarantee, parts), strict=True))
+    multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
+    return dict(zip(shares, privacy.split_gaussian(multiplier, parts), strict=True))
+
+
 def part_without_delta(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
     """Return a share of a budget, of an (eps, delta) guarantee without its delta."""
     if isinstance(guarantee, privacy.ZCDP):
@@ -153,14 +164,6 @@ def divided_gaussian(
     return privacy.ZCDP(0.5 / rest**2), privacy.GaussianEvent(part)
 
 
-def _normal_tail(chance: float) -> float:
-    return -float(ndtri(chance))
-
-
-def _laplace_tail(chance: float) -> float:
-    return -math.log(2 * chance)
-
-
 class Law(NamedTuple):
     """A law of integer noise with one scale."""
 
@@ -168,11 +171,29 @@ class Law(NamedTuple):
     sd: float  # Standard deviation in units of the scale, for scales of many steps
     smallest: float = SMALLEST_SCALE  # Scale that counts as many steps
     # What noise of scale 1 exceeds with a small probability.
-    beyond: Callable[[float], float] = _normal_tail
+    beyond: Callable[[float], float] = lambda chance: -float(ndtri(chance))
 
 
 GAUSSIAN = Law(discrete_gaussian, 1.0)
-LAPLACE = Law(discrete_laplace, math.sqrt(2), SMALLEST_LAPLACE, _laplace_tail)
+LAPLACE = Law(
+    discrete_laplace, math.sqrt(2), SMALLEST_LAPLACE, lambda chance: -math.log(2 * chance)
+)
+
+
+def event_law(event: privacy.Event) -> Law:
+    """Return the law of the noise that a release was charged for."""
+    return LAPLACE if isinstance(event, privacy.LaplaceEvent) else GAUSSIAN
+
+
+def one_release(facts: Facts, guarantee: privacy.Guarantee, law: Law) -> Plan:
+    """Plan one release of all moments; BudgetError for Gaussian noise and a pure guarantee."""
+    if law is LAPLACE:
+        (multiplier,) = laplace_multipliers(guarantee)
+        lattice, steps = laplace_scales(facts, multiplier)
+        return Plan(guarantee, (privacy.LaplaceEvent(multiplier),), lattice, facts, steps)
+    multiplier = privacy.gaussian_multiplier(guarantee)
+    lattice, steps = gaussian_scales(facts, multiplier)
+    return Plan(guarantee, (privacy.GaussianEvent(multiplier),), lattice, facts, steps)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, add_noise
+from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law, add_noise, event_law
 from dpmodels.mechanisms.protocol import LEAST_SCALE, Ranked, refuse_noise
 from dpmodels.mechanisms.selection_plan import Paid, SelectionFacts
 from dpmodels.noise import Entropy
@@ -71,7 +71,7 @@ class BoughtMoments:
     @property
     def law(self) -> Law:
         """The law of all of it."""
-        return GAUSSIAN if isinstance(self.events[0], privacy.GaussianEvent) else LAPLACE
+        return event_law(self.events[0])
 
     @property
     def noise_sd(self) -> float:
@@ -118,6 +118,34 @@ class _ColumnScore:
         """Return the length of the interval of a neighbour's changes, for a mean in the middle."""
         return 2 * product_change(adjacency, self.limit, 0) / (FINE * self.limit**2)
 
+    def _bought_moments(
+        self, facts: SelectionFacts, paid: Paid, eps: float, shares: tuple[float, float, float]
+    ) -> BoughtMoments:
+        """Plan mean and spread of the response, spreads, and moments of what is named.
+
+        `shares` of the budget are for the first three; draws have `eps`.
+        """
+        size, limit = self.size, self.limit
+        gaussian = not isinstance(paid(shares[0]), privacy.PureDP)
+        mean = mean_change(facts.adjacency, limit, 2 if gaussian else 1)
+        numbers = (1, size, 2 * facts.max_chosen + 1)
+        changes = [
+            mean,
+            *(4.0 * limit**2 * norm_of_ones(count, gaussian=gaussian) for count in numbers),
+        ]
+        scales, events = [0.0] * len(changes), list[privacy.LaplaceEvent | privacy.GaussianEvent]()
+        for place, share in enumerate((*shares, facts.share)):
+            if not share:
+                continue
+            events.append(bought_noise(paid(share), 1))
+            scale = events[-1].multiplier * changes[place] * ROUND_UP
+            scales[place] = max(scale, LEAST_SCALE)
+        require_meaningful(max(scales), limit)
+        answers = 1 if facts.threshold is None else facts.max_chosen
+        centre, response, spreads, moments = scales
+        reach = 2 * answers / eps * math.log(size)
+        return BoughtMoments(centre, response, spreads, moments, tuple(events), reach)
+
 
 @dataclass(frozen=True)
 class AssociationScore(_ColumnScore):
@@ -144,7 +172,7 @@ class AssociationScore(_ColumnScore):
 
     def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtMoments:
         """Plan mean and spread of the response, spreads, and moments of what is named."""
-        return bought_moments(self.size, self.limit, facts, paid, eps, OWN_SHARES)
+        return self._bought_moments(facts, paid, eps, OWN_SHARES)
 
     def measure(self, private: PrivateDesign, facts: SelectionFacts) -> Statistic:
         """Sum the columns, their squares and their products with the response."""
@@ -187,39 +215,6 @@ class AssociationScore(_ColumnScore):
         return {**fields, **_moment_fields(noisy, len(places), bought, unit)}
 
 
-def bought_moments(
-    size: int,
-    limit: int,
-    facts: SelectionFacts,
-    paid: Paid,
-    eps: float,
-    shares: tuple[float, float, float],
-) -> BoughtMoments:
-    """Plan mean and spread of the response, spreads, and moments of what is named.
-
-    `shares` of the budget are for the first three; integers are up to `limit`, draws have `eps`.
-    """
-    gaussian = not isinstance(paid(shares[0]), privacy.PureDP)
-    mean = mean_change(facts.adjacency, limit, 2 if gaussian else 1)
-    numbers = (1, size, 2 * facts.max_chosen + 1)
-    changes = [
-        mean,
-        *(4.0 * limit**2 * norm_of_ones(count, gaussian=gaussian) for count in numbers),
-    ]
-    scales, events = [0.0] * len(changes), list[privacy.LaplaceEvent | privacy.GaussianEvent]()
-    for place, share in enumerate((*shares, facts.share)):
-        if not share:
-            continue
-        events.append(bought_noise(paid(share), 1))
-        scale = events[-1].multiplier * changes[place] * ROUND_UP
-        scales[place] = max(scale, LEAST_SCALE)
-    require_meaningful(max(scales), limit)
-    answers = 1 if facts.threshold is None else facts.max_chosen
-    centre, response, spreads, moments = scales
-    reach = 2 * answers / eps * math.log(size)
-    return BoughtMoments(centre, response, spreads, moments, tuple(events), reach)
-
-
 def bought_noise(
     guarantee: privacy.Guarantee, releases: int
 ) -> privacy.LaplaceEvent | privacy.GaussianEvent:
@@ -254,10 +249,8 @@ def released_spreads(
     square_floor = DETECTED * law.sd * bought.response / scaled_count
     response = math.sqrt(min(max(float(square), square_floor), 1.0))
     faint = bought.reach * change / (FINE * scaled_count * response * FAINT)
-    spreads, variance_floor = (
-        np.sqrt(np.maximum(squares, 0.0)),
-        DETECTED * law.sd * bought.spreads / scaled_count,
-    )
+    spreads = np.sqrt(np.maximum(squares, 0.0))
+    variance_floor = DETECTED * law.sd * bought.spreads / scaled_count
     spread_floor = min(max(math.sqrt(variance_floor), faint, float(spreads.min())), 1.0)
     return Spread(
         centre, reached / limit, response, spread_floor, np.maximum(spreads, spread_floor)
@@ -351,7 +344,7 @@ class GainScore(_ColumnScore):
                 f"threshold={facts.threshold:g} cannot be combined with score='gain', which ranks "
                 "the columns again after each choice; write k= or score='correlation'"
             )
-        moments = bought_moments(self.size, self.limit, facts, paid, eps, GAIN_SHARES)
+        moments = self._bought_moments(facts, paid, eps, GAIN_SHARES)
         fits = bought_noise(paid(FIT_SHARE), facts.max_chosen)
         # The longest residual is of y, all coefficients, and as much again in the centre.
         farthest = 2 * (1 + STEEPEST) * self.limit

@@ -215,12 +215,9 @@ EXCESS = 2.0**20
 
 
 @dataclass(frozen=True)
-class GraphPlan:
-    """A calibrated release: everything but the data."""
+class GraphPlan(protocol.PlanOf[MarginFacts]):
+    """Calibrated rounds, each with one event."""
 
-    guarantee: Guarantee  # Guarantee of all rounds together
-    events: tuple[privacy.Event, ...]  # What the ledger is charged, one for each round
-    facts: MarginFacts  # What the plan was made for
     first: MarginPlan  # Of the first round of margins, in fine cells where numbers have them
     second: Guarantee | None  # Of the second round of margins; None if there is only one
     histograms: CountPlan | None = None  # Of the counts of fine cells, and before them of all rows

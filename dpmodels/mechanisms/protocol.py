@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,18 @@ STEPS = 400
 SLACK = 1e-9
 
 
+FactsOf = TypeVar("FactsOf", covariant=True)
+
+
+@dataclass(frozen=True)
+class PlanOf(Generic[FactsOf]):
+    """A calibrated release: everything but the data."""
+
+    guarantee: Guarantee
+    events: tuple[Event, ...]  # What the ledger is charged
+    facts: FactsOf  # What the plan was made for
+
+
 @dataclass(frozen=True)
 class MarginFacts:
     """Public facts a plan may use; none of them is learnt from a row."""
@@ -58,12 +70,9 @@ class MarginFacts:
 
 
 @dataclass(frozen=True)
-class MarginPlan:
-    """A calibrated release: everything but the data."""
+class MarginPlan(PlanOf[MarginFacts]):
+    """A calibrated release of margins."""
 
-    guarantee: Guarantee  # Guarantee of the release
-    events: tuple[Event, ...]  # What the ledger is charged
-    facts: MarginFacts  # What the plan was made for
     measured: tuple[Term, ...]  # What noise is added to
     units: tuple[int, ...]  # Of a row, in each of them
     scales: tuple[float, ...]  # Of the noise of a cell, in these units
@@ -204,12 +213,9 @@ class RegressionFacts:
 
 
 @dataclass(frozen=True)
-class RegressionPlan:
-    """A calibrated release: everything but the data."""
+class RegressionPlan(PlanOf[RegressionFacts]):
+    """A calibrated release of coefficients."""
 
-    guarantee: Guarantee  # Guarantee of the release
-    events: tuple[Event, ...]  # What the ledger is charged
-    facts: RegressionFacts  # What the plan was made for
     # Public numbers the release needs, by the mechanism's own names.
     scales: Mapping[str, float] = field(default_factory=dict)
 
@@ -279,12 +285,9 @@ class CountFacts:
 
 
 @dataclass(frozen=True)
-class CountPlan:
-    """A calibrated release: everything but the data."""
+class CountPlan(PlanOf[CountFacts]):
+    """A calibrated release of counts."""
 
-    guarantee: Guarantee  # Guarantee of the release
-    events: tuple[Event, ...]  # What the ledger is charged
-    facts: CountFacts  # What the plan was made for
     units_per_row: int  # Units of one row
     scale: float  # Of the noise in each count, in units
     noise_sd: float  # Its standard deviation, in rows

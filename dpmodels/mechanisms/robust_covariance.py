@@ -137,7 +137,7 @@ class RobustCovariance(OfBase, OfPasses):
         self, passes: Passes, release: MomentsRelease, plan: Plan, entropy: Entropy
     ) -> Meat:
         event, scale, places = plan.events[-1], plan.scales[SQUARES], self._places(plan.facts)
-        law = add_noise.LAPLACE if isinstance(event, LaplaceEvent) else add_noise.GAUSSIAN
+        law = add_noise.event_law(event)
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
         widest = law.sd * (math.sqrt(2) if law is add_noise.LAPLACE else 1.0)
         clipped, transform = _clipped_passes(passes, release.ball)

@@ -36,12 +36,12 @@ from dpmodels.design import PrivateDesign
 from dpmodels.design.parts import SLOTS
 from dpmodels.formula.tally import Sampling
 from dpmodels.mechanisms.add_noise import (
-    GAUSSIAN,
     LAPLACE,
     ROUND_UP,
     Law,
     divided_gaussian,
     divided_laplace,
+    event_law,
     noised_rows,
 )
 from dpmodels.mechanisms.measures import OfBase
@@ -95,7 +95,7 @@ class Sampled(OfBase):
         """Release the numbers of units by weight, then what the mechanism says of capped rows."""
         units = measured_as(UnitWeights, statistic, "moments")
         base_plan = self.base.plan(plan.facts, self._divided(plan.facts, plan.guarantee)[0])
-        law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
+        law = event_law(plan.events[-1])
         ends = cap_grid(self.sampling, in_units=self.sampling.design.psu is not None)
         counts, scale = noised_rows(units.by_weight(ends), plan.scales[UNITS], entropy, law)
         noise = CellNoise("laplace" if law is LAPLACE else "gaussian", law.sd * scale)

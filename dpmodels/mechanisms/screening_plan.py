@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
-from dpmodels.mechanisms.protocol import refuse_noise, release_terms
+from dpmodels.mechanisms.protocol import PlanOf, refuse_noise, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import Part
 from dpmodels.noise.finite import draw_ranked
@@ -58,12 +58,9 @@ class ScreenFacts:
 
 
 @dataclass(frozen=True)
-class ScreenPlan:
-    """A calibrated release: everything but the data."""
+class ScreenPlan(PlanOf[ScreenFacts]):
+    """A calibrated screening."""
 
-    guarantee: Guarantee
-    events: tuple[privacy.Event, ...]
-    facts: ScreenFacts
     lattice: Lattice
     law: str  # Of the noise of all values
     draw_eps: float  # Length of the interval of losses of one draw; 0 where none is made

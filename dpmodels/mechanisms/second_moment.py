@@ -167,7 +167,7 @@ def hand_over_frame(
     """
     count, variances, noise_sd = math.nan, None, math.nan
     if not math.isnan(plan.steps.diagonal):
-        law = add_noise.LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else add_noise.GAUSSIAN
+        law = add_noise.event_law(plan.events[-1])
         noisy = add_noise.noised_moments(_inside(exact, frame, plan.lattice), plan, entropy, law)
         values, turn = np.linalg.eigh(noisy.second)
         frame, variances = frame @ turn[:, ::-1], values[::-1].copy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -15,20 +16,51 @@ from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.choose import at_equal_price
 from dpmodels.mechanisms.clipping_shells import sparse_scales
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
-from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, SelectionMechanism
-from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts, selected
+from dpmodels.mechanisms.protocol import (
+    LEAST_SCALE,
+    CountFacts,
+    CountPlan,
+    Ranked,
+    SelectionMechanism,
+    release_terms,
+)
+from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts, SelectionPlan
 from dpmodels.noise import Entropy, discrete_laplace
 from dpmodels.noise.finite import draw_flipped, draw_ranked
 from dpmodels.privacy import ZCDP, BoundedRangeEvent, Guarantee, PureDP, PureEvent
 from dpmodels.privacy.compose import divide
 from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Integers
+
+Named = tuple[Ranked, Integers, float]
 
 
 class _Selection:
-    def measure(self, private: object, plan: selection_plan.SelectionPlan) -> Statistic:
+    info: ClassVar[MechanismInfo]
+
+    def measure(self, private: object, plan: SelectionPlan) -> Statistic:
         """Compute the exact scores."""
         return plan.facts.score.measure(private, plan.facts)
+
+    def release(
+        self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
+    ) -> SelectionRelease:
+        """Name candidates, and release values with noise of their own where they are bought."""
+        exact, n_rows = statistic.cross()
+        score = plan.facts.score
+        ranked = score.ranked(exact, plan.facts, plan.bought, entropy)
+        ranked, places, scale = self._named(ranked, plan, entropy)
+        return SelectionRelease(
+            places=tuple(places.tolist()),
+            scale=scale,
+            **score.valued(exact, ranked, places, plan.bought, entropy),
+            **release_terms(self.info, plan, n_rows),
+        )
+
+    @abstractmethod
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
+        """Return the scores, the places that are named, and the noise of the ranking."""
 
 
 class DrawLaw(NamedTuple):
@@ -39,19 +71,20 @@ class DrawLaw(NamedTuple):
 
 
 class _Drawn(_Selection):
-    info: ClassVar[MechanismInfo]
     law: ClassVar[DrawLaw]
 
-    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> selection_plan.SelectionPlan:
+    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
         """Divide the budget; ArgumentError with a threshold."""
-        selection_plan.require_number(self.info.name, facts)
+        if facts.threshold is not None:
+            raise ArgumentError(
+                f"mechanism={self.info.name!r} draws a fixed number of candidates; write k= "
+                "instead of threshold=, or mechanism='auto'"
+            )
         return selection_plan.drawing_plan(facts, guarantee, facts.max_chosen, self.law.event)
 
-    def release(
-        self, statistic: Statistic, plan: selection_plan.SelectionPlan, entropy: Entropy
-    ) -> SelectionRelease:
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Draw the candidates, one after the other."""
-        return selection_plan.drawn(self.info, plan, statistic, self.law.draw, entropy)
+        return selection_plan.drawn(ranked, plan, self.law.draw, entropy)
 
 
 @dataclass(frozen=True)
@@ -199,7 +232,7 @@ class NoisyCounts(_Selection):
         source="Dwork and Roth (2014), Section 3.3",
     )
 
-    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> selection_plan.SelectionPlan:
+    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
         """Calibrate the noise of all counts; ArgumentError unless scores are counts of levels."""
         score = facts.score
         if not isinstance(score, LevelScore):
@@ -213,25 +246,20 @@ class NoisyCounts(_Selection):
         priced = at_equal_price([reach(plan) for plan in plans], plans)
         return plans[priced.index(min(priced))]
 
-    def release(
-        self, statistic: Statistic, plan: selection_plan.SelectionPlan, entropy: Entropy
-    ) -> SelectionRelease:
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Add noise to all counts, and name the largest of them."""
-        exact, n_rows = statistic.cross()
-        facts, noise = plan.facts, plan.noise
+        noise = plan.noise
         assert noise is not None
-        ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
         noisy, _ = noised_units(noise, ranked.scores, entropy)
-        places = np.argsort(-noisy, kind="stable")[: facts.max_chosen]
+        places = np.argsort(-noisy, kind="stable")[: plan.facts.max_chosen]
         if ranked.threshold is not None:
             places = places[noisy[places] >= ranked.threshold]
-        scale = noise.scale / noise.units_per_row
-        return selected(self.info, plan, exact, n_rows, ranked, places, scale, entropy)
+        return ranked, places, noise.scale / noise.units_per_row
 
 
 def _planned(
     facts: SelectionFacts, guarantee: Guarantee, score: LevelScore, law: Law
-) -> selection_plan.SelectionPlan:
+) -> SelectionPlan:
     """Divide a budget between all counts and those of what is named, all with noise of one law."""
     gaussian = law is gaussian_plan
     total = guarantee if gaussian or isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
@@ -239,18 +267,18 @@ def _planned(
     all_facts = CountFacts(1, score.size, False, facts.adjacency)
     if valued is None:
         noise = law(all_facts, total)
-        return selection_plan.SelectionPlan(
+        return SelectionPlan(
             guarantee, noise.events, facts, 0.0, selection_plan.BoughtCounts(None), noise
         )
     ranking, values = divide(total, (1 - facts.share, facts.share), (gaussian, gaussian))
     noise, value_noise = law(all_facts, ranking), law(valued, values)
     events = (*noise.events, *value_noise.events)
-    return selection_plan.SelectionPlan(
+    return SelectionPlan(
         guarantee, events, facts, 0.0, selection_plan.BoughtCounts(value_noise), noise
     )
 
 
-def reach(plan: selection_plan.SelectionPlan) -> float:
+def reach(plan: SelectionPlan) -> float:
     """Return what the noise of one of all counts exceeds once, on average, in rows."""
     noise = plan.noise
     assert noise is not None
@@ -304,7 +332,7 @@ class SparseVector(_Selection):
         source="Lyu, Su and Li (2017), Algorithm 1",
     )
 
-    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> selection_plan.SelectionPlan:
+    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
         """Divide the budget; ArgumentError without a threshold, BudgetError if it is too small."""
         if facts.threshold is None:
             raise ArgumentError(
@@ -320,23 +348,17 @@ class SparseVector(_Selection):
             )
         return selection
 
-    def release(
-        self, statistic: Statistic, plan: selection_plan.SelectionPlan, entropy: Entropy
-    ) -> SelectionRelease:
+    def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Name the first candidates above the threshold."""
-        exact, n_rows = statistic.cross()
-        facts = plan.facts
-        ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
+        most = plan.facts.max_chosen
         change = ranked.width if ranked.monotone else ranked.width // 2
-        scales = sparse_scales(plan.eps, monotone=ranked.monotone, answers=facts.max_chosen)
+        scales = sparse_scales(plan.eps, monotone=ranked.monotone, answers=most)
         threshold_scale, score_scale = (max(change * scale, LEAST_SCALE) for scale in scales)
         assert ranked.threshold is not None
         threshold = ranked.threshold + int(discrete_laplace(threshold_scale, 1, entropy)[0])
         noise = discrete_laplace(score_scale, len(ranked.scores), entropy).astype(object)
-        places = np.flatnonzero(ranked.scores + noise >= threshold)[: facts.max_chosen]
-        return selected(
-            self.info, plan, exact, n_rows, ranked, places, score_scale / ranked.unit, entropy
-        )
+        places = np.flatnonzero(ranked.scores + noise >= threshold)[:most]
+        return ranked, places, score_scale / ranked.unit
 
 
 SELECTION: dict[str, type[SelectionMechanism]] = {

@@ -13,13 +13,11 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.design.cells import PrivateCells
-from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN, ROUND_UP
 from dpmodels.mechanisms.count_noise import gaussian_plan, noised_units, quieter_plan
-from dpmodels.mechanisms.protocol import CountFacts, CountPlan, Ranked, Score, release_terms
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan, PlanOf, Ranked, Score
 from dpmodels.noise import Entropy
 from dpmodels.privacy.filters import largest_rho
-from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 from dpmodels.typing import Integers, Numbers, Objects, Scalars
@@ -46,24 +44,12 @@ class SelectionFacts:
 
 
 @dataclass(frozen=True)
-class SelectionPlan:
-    """A calibrated selection: everything but the data."""
+class SelectionPlan(PlanOf[SelectionFacts]):
+    """A calibrated selection."""
 
-    guarantee: privacy.Guarantee
-    events: tuple[privacy.Event, ...]
-    facts: SelectionFacts
     eps: float  # Of each draw, of the search above a threshold, or of the noise on all counts
     bought: Any  # What the score planned for numbers of its own
     noise: CountPlan | None = None  # Of all counts, where they are ranked with noise of theirs
-
-
-def require_number(name: str, facts: SelectionFacts) -> None:
-    """Refuse a threshold where a number of candidates is drawn."""
-    if facts.threshold is not None:
-        raise ArgumentError(
-            f"mechanism={name!r} draws a fixed number of candidates; write k= instead of "
-            "threshold=, or mechanism='auto'"
-        )
 
 
 def mechanisms_for(
@@ -130,19 +116,14 @@ def drawing_plan(
 
 
 def drawn(
-    info: MechanismInfo, plan: SelectionPlan, statistic: Statistic, draw: Draw, entropy: Entropy
-) -> SelectionRelease:
+    ranked: Ranked, plan: SelectionPlan, draw: Draw, entropy: Entropy
+) -> tuple[Ranked, Integers, float]:
     """Draw candidates by their scores, of which the best have the lowest levels."""
-    exact, n_rows = statistic.cross()
-    facts = plan.facts
-    ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
-    if ranked.after is None:
-        unit = Fraction(plan.eps) / ranked.width
-        places = draw(-ranked.scores, unit, facts.max_chosen, entropy)
-        scale = float(1 / unit) / ranked.unit
-    else:
-        ranked, places, scale = _drawn_in_turn(ranked, plan, draw, entropy)
-    return selected(info, plan, exact, n_rows, ranked, places, scale, entropy)
+    if ranked.after is not None:
+        return _drawn_in_turn(ranked, plan, draw, entropy)
+    unit = Fraction(plan.eps) / ranked.width
+    places = draw(-ranked.scores, unit, plan.facts.max_chosen, entropy)
+    return ranked, places, float(1 / unit) / ranked.unit
 
 
 def _drawn_in_turn(
@@ -159,29 +140,6 @@ def _drawn_in_turn(
         left, scale = np.delete(left, index), max(scale, float(1 / unit) / ranked.unit)
         ranked = ranked.after(int(places[turn]))
     return ranked, places, scale
-
-
-def selected(
-    info: MechanismInfo,
-    plan: SelectionPlan,
-    exact: Numbers,
-    n_rows: int,
-    ranked: Ranked,
-    places: Integers,
-    scale: float,
-    entropy: Entropy,
-) -> SelectionRelease:
-    """Hand over what was named, with values of noise of their own where they are bought.
-
-    `scale` is that of the noise the scores were ranked with, in their unit.
-    """
-    score = plan.facts.score
-    return SelectionRelease(
-        places=tuple(places.tolist()),
-        scale=scale,
-        **score.valued(exact, ranked, places, plan.bought, entropy),
-        **release_terms(info, plan, n_rows),
-    )
 
 
 # Numbers of rows by level, as what levels are ranked by.

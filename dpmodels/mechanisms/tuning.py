@@ -89,12 +89,9 @@ class Trials(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TunedPlan:
+class TunedPlan(protocol.PlanOf[protocol.RegressionFacts]):
     """A calibrated choice: all plans, and what all of it is charged."""
 
-    guarantee: privacy.Guarantee
-    events: tuple[privacy.Event, ...]
-    facts: protocol.RegressionFacts
     trials: Trials
     fits: tuple[protocol.RegressionPlan, ...]  # To all rows, of which one is made
 

@@ -237,7 +237,7 @@ class ScoreNoise:
         self, exact: ExactScores, strata: ScoreCap, plan: Plan | RegressionPlan, entropy: Entropy
     ) -> Meat:
         """Release how long scores are, then sums and squares of those clipped."""
-        law = add_noise.LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else add_noise.GAUSSIAN
+        law = add_noise.event_law(plan.events[-1])
         finer, n_marks = self._lattice(plan), 1 + self.levels
         factors = strata.factors or (1.0,)
         least = math.sqrt(min(factors) / max(factors))

@@ -29,7 +29,7 @@ from dpmodels.formula.values import Category, Real
 from dpmodels.frames import concatenated, no_rows, open_rows
 from dpmodels.frames.persons import SECRET_BYTES
 from dpmodels.mechanisms import Plan
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
+from dpmodels.mechanisms.add_noise import event_law, noise_of
 from dpmodels.mechanisms.protocol import CountPlan, RegressionPlan
 from dpmodels.noise import Entropy
 from dpmodels.statistics.losses import Multinomial, Poisson
@@ -180,8 +180,7 @@ def is_one_release(plan: object) -> TypeGuard[Plan]:
 
 def noise_edge(plan: Plan, columns: int) -> float:
     """Return the edge of the noise in the eigenvalues of so many columns."""
-    law = LAPLACE if isinstance(plan.events[0], privacy.LaplaceEvent) else GAUSSIAN
-    return 2 * noise_of(plan, law).off * math.sqrt(columns)
+    return 2 * noise_of(plan, event_law(plan.events[0])).off * math.sqrt(columns)
 
 
 def enlarged(

@@ -166,11 +166,11 @@ def site_exchange(
     key: AnyPath | None,
     ledger: Ledger | None,
     folder: AnyPath,
-    participant: Callable[[bool], key_file.Participant | None],
+    participant: Callable[..., key_file.Participant | None],
 ) -> SiteExchange:
     """Return a site's part of an exchange that starts, goes on or is over.
 
-    `participant` reads the keys; its argument says whether the exchange has started.
+    `participant` reads the keys; its argument `started` says whether the exchange has.
     """
     if not protocol.keyed or key is None or ledger is None:
         raise ArgumentError(
@@ -187,9 +187,9 @@ def site_exchange(
     if used is not None and key_file.is_wiped(key) and copy_file(key, 1).is_file():
         agreed, member = read_message(copy_file(key, 1)).terms["keys"], None
     else:
-        member = participant(used is not None)
+        member = participant(started=used is not None)
         assert member is not None
-        agreed = {name: key.hex() for name, key in zip(member.names, member.public, strict=True)}
+        agreed = member.keys
     terms = {**exchange_terms(terms), "keys": agreed}
     if used is not None and (used.site, used.partial, used.sha256) != (site, "", digest(terms)):
         raise FrameError(

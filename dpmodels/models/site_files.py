@@ -165,12 +165,20 @@ def site_release(
     require_key_record(chosen, ledger)
     if is_exchange(path):
         (table,) = with_csv((data,), csv)
-        return _take_turns(stated, table, site, path, key, cards, ledger, wait)
+        part = site_exchange(
+            *(_spec(stated.request), table, chosen, terms),
+            site=site,
+            key=key,
+            ledger=ledger,
+            folder=path,
+            participant=partial(participant_of, chosen, site, key, cards, quorum=True),
+        )
+        return part.turns(time.monotonic() + wait)
     if key is not None and site_message.finish(key, site, path, terms, ledger):
         return Path(path)
     site_message.require_places(path, key)
     participant = participant_of(chosen, site, key, cards)
-    terms["keys"] = keys_of(participant)
+    terms["keys"] = {} if participant is None else participant.keys
     # What a ledger lets a site use once: its name in a session, and its key.
     claims = [("session", f"{session}, site {site}")]
     claims += [] if participant is None else [site_message.key_claim(terms, site)]
@@ -180,38 +188,9 @@ def site_release(
         _spec(stated.request), holders, "auto", ledger, partial(charge, claims=tuple(claims))
     )
     joint = Joint(strategy, plan, (site,))
-    part = site_message.write_part(chosen, joint, statistic, terms, participant)
-    site_message.write_message(part, path, key, charged)
+    letter = site_message.write_part(chosen, joint, statistic, terms, participant)
+    site_message.write_message(letter, path, key, charged)
     return Path(path)
-
-
-def _take_turns(
-    stated: Stated,
-    rows: object,
-    site: str,
-    folder: AnyPath,
-    key: AnyPath | None,
-    cards: Sequence[AnyPath],
-    ledger: Ledger | None,
-    wait: float,
-) -> Path:
-    """Send a site's messages of an exchange, one or as many as it waits for."""
-
-    def participant(started: bool) -> Participant | None:
-        return participant_of(stated.protocol, site, key, cards, started=started, quorum=True)
-
-    part = site_exchange(
-        _spec(stated.request),
-        rows,
-        stated.protocol,
-        stated.terms,
-        site=site,
-        key=key,
-        ledger=ledger,
-        folder=folder,
-        participant=participant,
-    )
-    return part.turns(time.monotonic() + wait)
 
 
 @checked_keywords("dp.combine")
@@ -424,14 +403,6 @@ def require_key_record(protocol: MessageProtocol, ledger: Ledger | None) -> None
             "that its key was used: write ledger=dp.Ledger.open('site.ledger', eps=..., "
             "delta=..., new=True). Nothing was charged"
         )
-
-
-def keys_of(participant: Participant | None) -> dict[str, str]:
-    """Return all sites' public keys as plain values."""
-    if participant is None:
-        return {}
-    pairs = zip(participant.names, participant.public, strict=True)
-    return {name: public_key.hex() for name, public_key in pairs}
 
 
 def read_terms(terms: Mapping[str, Plain]) -> tuple[Request, MessageProtocol]:

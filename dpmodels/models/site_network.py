@@ -17,7 +17,7 @@ from dpmodels.errors import ArgumentError, DPModelsError, FrameError, shorten
 from dpmodels.external_files import conform
 from dpmodels.labels import plain as printed
 from dpmodels.models.site_exchange import OF_ROUNDS, is_exchange, quorum_of
-from dpmodels.models.site_files import combine, keys_of, participant_of, require_key_record
+from dpmodels.models.site_files import combine, participant_of, require_key_record
 from dpmodels.privacy import Ledger
 from dpmodels.request import difference
 from dpmodels.sites import SENT, MessageProtocol, OpenRound, key_file
@@ -101,7 +101,7 @@ class SiteAnswers:
         with TemporaryDirectory() as folder:
             cards = self._cards(received_keys, Path(folder))
             stated = {name: value for name, value in request.items() if name not in OF_REQUESTS}
-            terms = {**self.terms, "keys": keys_of(self._member(cards))}
+            terms = {**self.terms, "keys": self._keys(cards)}
             mismatch = difference(terms, stated)
             if mismatch:
                 return self._refusal(f"it does not agree: {mismatch}")
@@ -123,16 +123,17 @@ class SiteAnswers:
             return 0
         return site_message.write_present(self.path, str(request[SITES_PRESENT]), self.key, quorum)
 
-    def _member(self, cards: Sequence[AnyPath]) -> key_file.Participant | None:
+    def _keys(self, cards: Sequence[AnyPath]) -> dict[str, str]:
         in_rounds = is_exchange(self.path)
         started = self.key is not None and in_rounds and key_file.read_used(self.key) is not None
-        return participant_of(
+        member = participant_of(
             self.protocol, self.site, self.key, cards, started=started, quorum=in_rounds
         )
+        return {} if member is None else member.keys
 
     def _known_keys(self) -> dict[str, str]:
         if not self.sites:
-            return keys_of(self._member(self.cards))
+            return self._keys(self.cards)
         assert self.key is not None
         started = is_exchange(self.path) and key_file.read_used(self.key) is not None
         member = key_file.read_participant(self.key, self.site, (), started=started)

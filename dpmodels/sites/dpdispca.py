@@ -30,8 +30,9 @@ from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease, MomentNoise, MomentsRelease
-from dpmodels.sites import packing, protocol
+from dpmodels.sites import packing
 from dpmodels.sites.key_file import Secrets
+from dpmodels.sites.protocol import Joint, MessageProtocol, Names, Parts, Statistics, Trust
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
@@ -49,7 +50,7 @@ class Root(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DPdisPCA(protocol.MessageProtocol):
+class DPdisPCA(MessageProtocol):
     """The sum of the sites' leading parts.
 
     Parameters
@@ -70,7 +71,7 @@ class DPdisPCA(protocol.MessageProtocol):
     R: int | None = None
     weights: str = "rows"
 
-    trust: ClassVar[protocol.Trust] = protocol.Trust(
+    trust: ClassVar[Trust] = Trust(
         name="dpdispca",
         sees="the root of the leading part of each site's noisy second moment",
         holds="any coalition without the site itself",
@@ -79,7 +80,7 @@ class DPdisPCA(protocol.MessageProtocol):
     passes_noise: ClassVar[bool] = True
     lawful: ClassVar[bool] = False
 
-    def check(self, joint: protocol.Joint) -> None:
+    def check(self, joint: Joint) -> None:
         """Refuse all but the Gaussian mechanism for components, and an R out of range."""
         plan = joint.plan
         packing.require_gaussian(joint.strategy, plan, self.trust.name)
@@ -97,9 +98,7 @@ class DPdisPCA(protocol.MessageProtocol):
                 f"the components kept, to {high}, the columns"
             )
 
-    def release(
-        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
-    ) -> AnyRelease:
+    def release(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> AnyRelease:
         """Release each site's leading part, and add."""
         releases = [_released(joint, statistic, entropy) for statistic in statistics]
         roots = [self.root(release, joint.plan) for release in releases]
@@ -118,15 +117,13 @@ class DPdisPCA(protocol.MessageProtocol):
         )
         return Root(release.count, release.total, leading)
 
-    def view(
-        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
-    ) -> Floats:
+    def view(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> Floats:
         """Return the number of rows and the leading part that the first site sends."""
         sent = self.root(_released(joint, statistics[0], entropy), joint.plan)
         return np.append(sent.root @ sent.root.T, sent.complete)
 
     def part(
-        self, joint: protocol.Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
+        self, joint: Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
     ) -> Floats:
         """Return the site's root, after its number of rows and their sum."""
         root = self.root(_released(joint, statistic, entropy), joint.plan)
@@ -138,9 +135,7 @@ class DPdisPCA(protocol.MessageProtocol):
         columns = plan.facts.columns
         return "floats", (1 + columns * plan.facts.centred + columns * self._kept(plan),)
 
-    def whole(
-        self, joint: protocol.Joint, parts: protocol.Parts, rows: Sequence[int]
-    ) -> AnyRelease:
+    def whole(self, joint: Joint, parts: Parts, rows: Sequence[int]) -> AnyRelease:
         """Add what the sites sent."""
         strategy, plan, names = joint
         columns, silent = plan.facts.columns, np.zeros(len(packing.scales(plan)), dtype=object)
@@ -157,7 +152,7 @@ class DPdisPCA(protocol.MessageProtocol):
     def _kept(self, plan: Plan) -> int:
         return self.R or plan.facts.components or plan.facts.columns
 
-    def join(self, roots: Any, terms: Any, names: protocol.Names) -> AnyRelease:
+    def join(self, roots: Any, terms: Any, names: Names) -> AnyRelease:
         """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost."""
         seconds = [root.root @ root.root.T + _of_mean(root.complete, root.total) for root in roots]
         sent = [
@@ -173,7 +168,7 @@ class DPdisPCA(protocol.MessageProtocol):
         return packing.shared_by(replace(total, noise=noise), self.trust, names, numbers)
 
 
-def _released(joint: protocol.Joint, statistic: Statistic, entropy: Entropy) -> MomentsRelease:
+def _released(joint: Joint, statistic: Statistic, entropy: Entropy) -> MomentsRelease:
     release = joint.strategy.release(statistic, joint.plan, entropy)
     assert isinstance(release, MomentsRelease)
     return release

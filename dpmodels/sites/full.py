@@ -10,15 +10,16 @@ import numpy as np
 
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
-from dpmodels.sites import packing, protocol
+from dpmodels.sites import packing
 from dpmodels.sites.key_file import Secrets
+from dpmodels.sites.protocol import Joint, MessageProtocol, Parts, Statistics, Trust
 from dpmodels.sites.summing import WORDS, from_words, to_words
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact, Floats
 
 
 @dataclass(frozen=True)
-class Full(protocol.MessageProtocol):
+class Full(MessageProtocol):
     """Releases of the sites, added up: S times the noise variance of one release.
 
     Parameters
@@ -35,7 +36,7 @@ class Full(protocol.MessageProtocol):
 
     weights: str = "rows"
 
-    trust: ClassVar[protocol.Trust] = protocol.Trust(
+    trust: ClassVar[Trust] = Trust(
         name="full",
         sees="the noisy moments or counts of each site",
         holds="any coalition without the site itself",
@@ -43,14 +44,12 @@ class Full(protocol.MessageProtocol):
     )
     passes_noise: ClassVar[bool] = True
 
-    def check(self, joint: protocol.Joint) -> None:
+    def check(self, joint: Joint) -> None:
         """Refuse strategies without Gaussian noise, and weights that make no sense."""
         packing.require_gaussian(joint.strategy, joint.plan, self.trust.name)
         packing.checked_weights(self.weights, joint.plan, self.trust.name)
 
-    def release(
-        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
-    ) -> AnyRelease:
+    def release(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> AnyRelease:
         """Release each site's, and add."""
         payloads = [packing.pack(statistic, joint.plan) for statistic in statistics]
         sent = (self.send(payload, joint.plan, entropy) for payload in payloads)
@@ -61,15 +60,13 @@ class Full(protocol.MessageProtocol):
         noisy: Exact = payload.exact + packing.draw(packing.scales(plan), entropy).astype(object)
         return noisy
 
-    def view(
-        self, joint: protocol.Joint, statistics: protocol.Statistics, entropy: Entropy
-    ) -> Floats:
+    def view(self, joint: Joint, statistics: Statistics, entropy: Entropy) -> Floats:
         """Return what the first site sends; the others' say nothing of its rows."""
         payload = packing.pack(statistics[0], joint.plan)
         return self.send(payload, joint.plan, entropy).astype(np.float64)
 
     def part(
-        self, joint: protocol.Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
+        self, joint: Joint, statistic: Statistic, secrets: Secrets | None, entropy: Entropy
     ) -> Exact:
         """Return the site's noisy integers."""
         return to_words(self.send(packing.pack(statistic, joint.plan), joint.plan, entropy), WORDS)
@@ -78,15 +75,11 @@ class Full(protocol.MessageProtocol):
         """Return the shape of the integers as words."""
         return "words", (WORDS, len(packing.scales(plan)))
 
-    def whole(
-        self, joint: protocol.Joint, parts: protocol.Parts, rows: Sequence[int]
-    ) -> AnyRelease:
+    def whole(self, joint: Joint, parts: Parts, rows: Sequence[int]) -> AnyRelease:
         """Add what the sites sent."""
         return self._joined(joint, map(from_words, parts), rows)
 
-    def _joined(
-        self, joint: protocol.Joint, sent: Iterable[Exact], rows: Sequence[int]
-    ) -> AnyRelease:
+    def _joined(self, joint: Joint, sent: Iterable[Exact], rows: Sequence[int]) -> AnyRelease:
         """Add the noisy integers of all sites, at no further cost."""
         strategy, plan, names = joint
         pairs = zip(sent, rows, strict=True)

@@ -38,6 +38,11 @@ class Participant(NamedTuple):
     place: int
     private: X25519PrivateKey
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The public keys of all sites by name, as plain values."""
+        return {name: key.hex() for name, key in zip(self.names, self.public, strict=True)}
+
 
 class Secrets(NamedTuple):
     """What a site shares with each of the others in one release, which the session names."""

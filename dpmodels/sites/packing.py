@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -186,7 +186,6 @@ def weighted(releases: Sequence[Any], weights: Floats) -> Summed:
         values = np.sum([w * release.values for w, release in pairs], axis=0)
         return replace(first, values=values, noise_sd=first.noise_sd * widening, rows=rows)
     assert isinstance(first, MomentsRelease)
-    noise = first.noise
     return replace(
         first,
         count=sum(w * release.count for w, release in pairs),
@@ -194,11 +193,6 @@ def weighted(releases: Sequence[Any], weights: Floats) -> Summed:
         if first.total is None
         else np.sum([w * release.total for w, release in pairs], axis=0),
         second=np.sum([w * release.second for w, release in pairs], axis=0),
-        noise=MomentNoise(
-            noise.count * widening,
-            noise.mean * widening,
-            noise.diagonal * widening,
-            noise.off * widening,
-        ),
+        noise=MomentNoise(*(sd * widening for sd in astuple(first.noise))),
         rows=rows,
     )

@@ -43,10 +43,10 @@ import numpy as np
 from dpmodels.design.cells import PrivateLevels
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP
-from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, PlanOf, refuse_noise, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import least_bound, truncated_laplace
-from dpmodels.privacy import Adjacency, ApproxDP, ApproxEvent, Event, Guarantee
+from dpmodels.privacy import Adjacency, ApproxDP, ApproxEvent, Guarantee
 from dpmodels.released import LevelsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counted_levels
@@ -64,12 +64,9 @@ class LevelFacts:
 
 
 @dataclass(frozen=True)
-class LevelPlan:
-    """A calibrated release: everything but the data."""
+class LevelPlan(PlanOf[LevelFacts]):
+    """A calibrated release of levels."""
 
-    guarantee: Guarantee
-    events: tuple[Event, ...]
-    facts: LevelFacts
     scale: float  # Of the noise, in rows, before it is truncated
     threshold: int  # k: noise is truncated at it, and released noisy counts exceed it
 

@@ -35,11 +35,11 @@ import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.protocol import CountFacts, release_terms
+from dpmodels.mechanisms.protocol import CountFacts, PlanOf, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import responses, truthful
 from dpmodels.postprocess.response import truth_of
-from dpmodels.privacy import ZCDP, Event, Guarantee, PureEvent
+from dpmodels.privacy import ZCDP, Guarantee, PureEvent
 from dpmodels.released import AnswersRelease, Channel, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
@@ -57,12 +57,9 @@ BATCH = 2**20
 
 
 @dataclass(frozen=True)
-class ResponsePlan:
-    """A calibrated release: everything but the data."""
+class ResponsePlan(PlanOf[CountFacts]):
+    """Calibrated answers."""
 
-    guarantee: Guarantee
-    events: tuple[Event, ...]
-    facts: CountFacts
     eps: float  # Of each row's answer
 
 

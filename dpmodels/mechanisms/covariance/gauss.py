@@ -52,9 +52,7 @@ class _OneRelease(OfMoments):
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
-        multiplier = privacy.gaussian_multiplier(guarantee)
-        lattice, steps = add_noise.gaussian_scales(facts, multiplier)
-        return Plan(guarantee, (privacy.GaussianEvent(multiplier),), lattice, facts, steps)
+        return add_noise.one_release(facts, guarantee, self.law)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
@@ -182,9 +180,7 @@ class Laplace(_OneRelease):
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise to a guarantee. BudgetError if the noise leaves no useful lattice."""
-        (multiplier,) = add_noise.laplace_multipliers(guarantee)
-        lattice, steps = add_noise.laplace_scales(facts, multiplier)
-        return Plan(guarantee, (privacy.LaplaceEvent(multiplier),), lattice, facts, steps)
+        return super().plan(facts, guarantee)
 
 
 @dataclass(frozen=True)

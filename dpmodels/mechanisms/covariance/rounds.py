@@ -124,14 +124,7 @@ class Rounds(OfPasses):
         """Divide a budget between the rounds; BudgetError for a pure guarantee."""
         buys = self.inference and facts.centred and not facts.unit
         budget_shares = shares(facts, TURNS, LEAST, clipping_shells.TAIL_SHARES if buys else {})
-        total_multiplier = privacy.gaussian_multiplier(guarantee) * add_noise.ROUND_UP
-        multipliers = dict(
-            zip(
-                budget_shares,
-                privacy.split_gaussian(total_multiplier, list(budget_shares.values())),
-                strict=True,
-            )
-        )
+        multipliers = add_noise.named_multipliers(guarantee, budget_shares)
         last, sensitivity = multipliers[MOMENTS], math.sqrt(2) if facts.adjacency.n_public else 1.0
         scales = turn_scales(multipliers, sensitivity, partial(add_noise.gaussian_count, facts))
         lattice, steps = add_noise.gaussian_scales(facts, last)
@@ -230,8 +223,7 @@ class RoundsPure(OfPasses):
         BudgetError if the noise leaves no useful lattice.
         """
         budget_shares = shares(facts, TURNS_PURE, LEAST_PURE)
-        calibrated = add_noise.laplace_multipliers(guarantee, list(budget_shares.values()))
-        multipliers = dict(zip(budget_shares, calibrated, strict=True))
+        multipliers = add_noise.named_multipliers(guarantee, budget_shares, gaussian=False)
         sensitivity = 2.0 if facts.adjacency.n_public else 1.0
         scales = turn_scales(
             multipliers,

@@ -55,7 +55,7 @@ from dpmodels.postprocess.ellipsoid import (
     shape,
     spreads,
 )
-from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
+from dpmodels.privacy import GaussianEvent, Guarantee
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.passes import column_counts, turned_counts
@@ -127,10 +127,7 @@ class Ellipsoid(OfPasses):
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget between the rounds; BudgetError for a pure guarantee."""
-        multiplier = gaussian_multiplier(guarantee) * add_noise.ROUND_UP
-        multipliers = dict(
-            zip(SHARES, split_gaussian(multiplier, list(SHARES.values())), strict=True)
-        )
+        multipliers = add_noise.named_multipliers(guarantee, SHARES)
         changed = 2 if facts.adjacency.n_public else 1
         distances = {"sum": add_noise.gaussian_count(facts, 1.0).total}
         distances |= {"columns": math.sqrt(changed * facts.columns), "lengths": math.sqrt(changed)}

@@ -35,14 +35,7 @@ from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, hand_over
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
-from dpmodels.privacy import (
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    gaussian_multiplier,
-    split_gaussian,
-)
+from dpmodels.privacy import GaussianEvent, Guarantee, PureDP, gaussian_multiplier, split_gaussian
 from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
@@ -75,19 +68,14 @@ class Moments(OfMoments):
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise to a guarantee. BudgetError if the noise leaves no useful lattice."""
-        if isinstance(guarantee, PureDP):
-            (multiplier,) = add_noise.laplace_multipliers(guarantee)
-            lattice, steps = add_noise.laplace_scales(facts, multiplier)
-            return Plan(guarantee, (LaplaceEvent(multiplier),), lattice, facts, steps)
-        multiplier = gaussian_multiplier(guarantee)
-        lattice, steps = add_noise.gaussian_scales(facts, multiplier)
-        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
+        law = add_noise.LAPLACE if isinstance(guarantee, PureDP) else add_noise.GAUSSIAN
+        return add_noise.one_release(facts, guarantee, law)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
         exact, rows = statistic.cross()
-        law = add_noise.LAPLACE if isinstance(plan.events[0], LaplaceEvent) else add_noise.GAUSSIAN
-        return hand_over(self.info, plan, add_noise.noised_moments(exact, plan, entropy, law), rows)
+        noisy = add_noise.noised_moments(exact, plan, entropy, add_noise.event_law(plan.events[0]))
+        return hand_over(self.info, plan, noisy, rows)
 
 
 SMALLEST = "smallest eigenvalue"

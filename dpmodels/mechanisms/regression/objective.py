@@ -253,11 +253,10 @@ class Objective(OfGradients):
             shares = self._shares(facts, add_noise.GAUSSIAN)
             shares = {name: value for name, value in shares.items() if name not in ("tilt", "mask")}
             besides = privacy.ApproxDP(part * guarantee.eps, guarantee.delta)
-            multiplier = gaussian_multiplier(besides) * add_noise.ROUND_UP
-            gaussian = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
+            gaussian = add_noise.named_multipliers(besides, shares)
         shares = self._shares(facts, add_noise.LAPLACE)
         shares = {name: value for name, value in shares.items() if name not in gaussian}
-        multipliers = _named(shares, add_noise.laplace_multipliers(left, list(shares.values())))
+        multipliers = add_noise.named_multipliers(left, shares, gaussian=False)
         eps, replaced = 1 / multipliers.pop("tilt"), facts.adjacency.n_public
         ridge = self.ridge or pure_ridge(loss, eps, facts.columns, replaced=replaced)
         scale = pure_scale(loss, eps, ridge, replaced=replaced)
@@ -281,8 +280,7 @@ class Objective(OfGradients):
         self, facts: RegressionFacts, guarantee: privacy.ApproxDP | privacy.ZCDP
     ) -> protocol.RegressionPlan:
         shares = self._shares(facts, add_noise.GAUSSIAN)
-        multiplier = gaussian_multiplier(guarantee) * add_noise.ROUND_UP
-        multipliers = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
+        multipliers = add_noise.named_multipliers(guarantee, shares)
         # Two neighbours of a row more or fewer lie between two that differ in a row.
         tilt = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
         scale = gaussian_scale(tilt, self.ridge)
@@ -297,10 +295,6 @@ class Objective(OfGradients):
         }
         events = tuple(privacy.GaussianEvent(value) for value in multipliers.values())
         return protocol.RegressionPlan(guarantee, events, facts, scales)
-
-
-def _named(shares: dict[str, float], values: tuple[float, ...]) -> dict[str, float]:
-    return dict(zip(shares, values, strict=True))
 
 
 def _masking(

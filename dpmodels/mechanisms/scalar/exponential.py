@@ -43,7 +43,7 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.mechanisms.add_noise import ROUND_DOWN, part_without_delta
 from dpmodels.mechanisms.measures import OfCells
-from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, PlanOf, refuse_noise, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
 from dpmodels.mechanisms.quantile_rounds import RoundsPlan, doubling_ends, noisy_cells, rounds_plan
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
@@ -64,12 +64,9 @@ CONVERSION = 1e-10
 
 
 @dataclass(frozen=True)
-class QuantilePlan:
-    """A calibrated release: everything but the data."""
+class QuantilePlan(PlanOf[QuantileFacts]):
+    """Calibrated draws of quantiles."""
 
-    guarantee: privacy.Guarantee
-    events: tuple[privacy.Event, ...]
-    facts: QuantileFacts
     middle: tuple[float, ...]  # Concentration of the draws of each quantile, by row
     count_scale: float  # Of the Laplace noise in the counts
 
