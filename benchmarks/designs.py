@@ -167,11 +167,14 @@ def link_slope(name: str, data: dict | pd.DataFrame, weights: np.ndarray) -> flo
     x, is_logit = np.asarray(data["x"]), name == "logit"
     response = np.asarray(data["y"]) > 55 if is_logit else np.asarray(data[LINKS[name]])
     terms, beta = np.stack([np.ones(len(x)), x], axis=1), np.zeros(2)
-    for _ in range(10):
+    for _ in range(40):
         rate = np.exp(terms @ beta)
         mean = rate / (1 + rate) if is_logit else rate
         bread = terms.T @ (terms * (weights * mean * (1 - mean * is_logit))[:, None])
-        beta += np.linalg.solve(bread, terms.T @ (weights * (response - mean)))
+        step = np.linalg.solve(bread, terms.T @ (weights * (response - mean)))
+        beta += step
+        if np.abs(step).max() < 1e-10:
+            break
     return float(beta[1])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.bound_rows import BoundRows
-from dpmodels.design.columns import Span, declared_facts, in_blocks
+from dpmodels.design.columns import by_rows, declared_facts
 from dpmodels.design.parts import Part
 from dpmodels.design.rows import Terms, levels_of, rows_of
 from dpmodels.design.sql import counts_by_bounds, counts_by_cell
@@ -135,13 +134,13 @@ def by_placement(
     max_rows: int = BLOCK_ROWS,
 ) -> Iterator[tuple[Answer, int]]:
     """Apply a function to the placements of rows, at most `max_rows` at once."""
-
-    def of_span(span: Span) -> Answer:
-        columns = {name: column[span] for name, column in part.columns.items()}
-        counted = None if part.counted is None else part.counted[span]
-        return function(tuple(in_cells(tally, columns, counted) for tally in tallies))
-
-    return in_blocks(part, max_rows, of_span)
+    return by_rows(
+        part,
+        max_rows,
+        lambda rows: function(
+            tuple(in_cells(tally, rows.columns, rows.counted) for tally in tallies)
+        ),
+    )
 
 
 def in_cells(
@@ -192,16 +191,14 @@ class PrivateLevels(BoundRows):
         results are yielded with the number of rows; `count_public` says whether progress may show
         the number of rows.
         """
-        for part in self.rows.parts(count_public=count_public):
-            yield from in_blocks(part, MANY_ROWS, partial(self._of_span, function, part))
 
-    def _of_span(
-        self, function: Callable[[tuple[Array, ...]], Answer], part: Part, span: Span
-    ) -> Answer:
-        columns = [part.columns[levels_of(name)][span] for name in self.names]
-        if part.counted is not None:
-            columns = [column[part.counted[span]] for column in columns]
-        return function(tuple(columns))
+        def of_rows(rows: Part) -> Answer:
+            columns = [rows.columns[levels_of(name)] for name in self.names]
+            counted = slice(None) if rows.counted is None else rows.counted
+            return function(tuple(column[counted] for column in columns))
+
+        for part in self.rows.parts(count_public=count_public):
+            yield from by_rows(part, MANY_ROWS, of_rows)
 
 
 def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
@@ -240,11 +237,12 @@ class PrivateMargins(BoundRows):
         results are yielded with the number of rows; `count_public` says whether progress may show
         the number of rows.
         """
-        for part in self.rows.parts(count_public=count_public):
-            yield from in_blocks(part, MANY_ROWS, partial(self._of_span, function, part))
 
-    def _of_span(self, function: Callable[[list[Codes]], Answer], part: Part, span: Span) -> Answer:
-        return function([_codes(factor, part, span) for factor in self.margins.factors])
+        def of_rows(rows: Part) -> Answer:
+            return function([_codes(factor, rows) for factor in self.margins.factors])
+
+        for part in self.rows.parts(count_public=count_public):
+            yield from by_rows(part, MANY_ROWS, of_rows)
 
 
 def unbound_margins(margins: Margins) -> PrivateMargins:
@@ -252,10 +250,7 @@ def unbound_margins(margins: Margins) -> PrivateMargins:
     return PrivateMargins(rows_of(Terms(margins.codebook)), margins)
 
 
-def _codes(factor: Category, part: Part, span: Span) -> Codes:
-    columns = {name: column[span] for name, column in part.columns.items()}
-    codes = np.asarray(factor.evaluate(columns))
-    is_counted = ~np.isnan(codes)
-    if part.counted is not None:
-        is_counted = is_counted & part.counted[span]
+def _codes(factor: Category, rows: Part) -> Codes:
+    codes = np.asarray(factor.evaluate(rows.columns))
+    is_counted = ~np.isnan(codes) & (True if rows.counted is None else rows.counted)
     return np.where(is_counted, codes, len(factor.levels)).astype(np.intp)

@@ -217,6 +217,13 @@ def in_blocks(
         yield multiplied(function(span), times), times * size
 
 
+def by_rows(
+    part: Part, max_rows: int, function: Callable[[Part], Answer]
+) -> Iterator[tuple[Answer, int]]:
+    """Apply an additive function to parts of at most `max_rows` rows, as :func:`in_blocks` does."""
+    return in_blocks(part, max_rows, lambda span: function(part.at(span)))
+
+
 def multiplied(answer: Answer, times: int) -> Answer:
     """Multiply an additive answer by how often its rows count."""
     if times == 1 or answer is None:

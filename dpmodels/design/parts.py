@@ -6,19 +6,9 @@ read again sees to it: a file that was written or replaced since it was opened i
 is a table in memory whose number of rows changed; of persons, whose coins follow their ids, and of
 partitions, a digest is compared. What can be read once is refused before the charge.
 
-*Checksums.* Let two sequences of parts of rows differ in the number, the length or a bit of a part,
-and let the keys be uniform. Then their checksums are equal with a chance below ``2**-32``.
-
-*Proof.* Let w be the 64-bit words of the first column that differs, w' those of the other sequence,
-and k, l the keys of its positions. The column enters the digest as ``Σ k w`` and ``Σ l ⌊w/2**32⌋``
-modulo ``2**64``. If some words differ in their lower halves, then the difference d of one pair is
-divisible by at most ``2**31``, and given all other keys ``k d`` takes each of its values with a
-chance of at most ``2**(31 - 64)``. Otherwise upper halves alone differ, by less than ``2**32``, and
-the same holds of the second sum. Everything else enters the digest as it is, and two BLAKE2b
-digests of 128 bits are equal with a chance that is negligible beside this.
-
-The keys follow from a salt, which is drawn once for all passes over some rows. It goes to the
-workers with the public recipe, and is never released.
+*Checksums* of two sequences of parts that differ are equal with a chance below ``2**-32``: the keys
+follow from a salt (docs/theory.md, "Passes over partitions"). It is drawn once for all passes
+over some rows, goes to the workers with the public recipe, and is never released.
 
 *Sampling by weight.* A unit is a row, or all rows of a sampling unit, and has :data:`SLOTS` places,
 which its rows take by their weights under a cap (docs/theory.md, Theorem 73).

@@ -244,22 +244,13 @@ class PrivateDesign(BoundRows):
         np.multiply(complete, lattice.radius, out=augmented[0])
 
 
-def private_design(
-    formula: str,
-    data: object,
-    codebook: Codebook,
-    *,
-    scale: str | None = "range",
-    center: bool = True,
-    row_norm: float | str | None = None,
-) -> PrivateDesign:
-    """Bind a formula to data without reading a row.
+def private_design(formula: str, data: object, codebook: Codebook, **options: Any) -> PrivateDesign:
+    """Bind a formula to data without reading a row; options are those of :func:`scaling`.
 
     FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
     arguments and the column names.
     """
-    public = design(formula, codebook)
-    return unbound_design(public, scale=scale, center=center, row_norm=row_norm).bind(data)
+    return unbound_design(design(formula, codebook), **options).bind(data)
 
 
 def unbound_design(

@@ -74,30 +74,11 @@ def joint_design(
     center: bool = True,
     emphasis: float = 1.0,
 ) -> PrivateDesign:
-    """Return the design without rows, to which data can be bound.
+    """Return the design without rows: the columns of the terms, then the response.
 
-    Parameters
-    ----------
-    regression : TwoSided
-        The formula; names of the design are those of its terms, then that of the response.
-    codebook : Codebook
-        Public bounds and levels.
-    scale : {"range", None}
-        Divide columns by their public half-range, or not at all.
-    row_norm : float, optional
-        The longest scaled row of the terms that is not clipped; the response adds to it.
-    weights : str, optional
-        A non-negative number of the codebook; rows count in proportion to it.
-    center : bool
-        Whether columns are centred at public points.
-    emphasis : float
-        Length of the longest scaled response: above 1, less of the noise falls on it and
-        more on the terms.
-
-    Raises
-    ------
-    CodebookError, ArgumentError
-        From the codebook and the arguments.
+    `row_norm` is the longest scaled row of the terms that is not clipped; the response adds to it.
+    `emphasis` is the length of the longest scaled response: above 1, less of the noise falls on it
+    and more on the terms. CodebookError, ArgumentError from the codebook and the arguments.
     """
     option("scale", scale, ("range", None))
     if isinstance(row_norm, str):

@@ -226,14 +226,14 @@ def _fence(texts: Iterable[str | None]) -> str:
 def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
     kind = kind_of_type(engine.types[name])
     if isinstance(variable, Categorical):
-        return _level_code(engine, name, variable, kind)
+        return _level_code(name, variable, kind)
     is_days = kind.holds is Holds.DAYS
     if is_days is not isinstance(variable, Date):
         return None
     if isinstance(variable, Date):
         days = f"({engine.cell(name)} - '1970-01-01'::date)::float8"
         return _without(days, to_days(np.array(variable.missing, dtype=object)))
-    text = _float(engine, name, kind)
+    text = _float(name, kind)
     if text is None or not _within(np.array([variable.lower, variable.upper]), _BOUNDS):
         return None
     text = _without(text, to_float(np.array(variable.missing, dtype=object)))
@@ -247,7 +247,7 @@ def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
     return f"CASE WHEN {text} < {_NAN} THEN {lower} + {_number(step)} * {steps} END"
 
 
-def _float(engine: Engine, name: str, kind: Kind) -> str | None:
+def _float(name: str, kind: Kind) -> str | None:
     """Read a number or truth value."""
     if kind.holds is not Holds.WHOLE and kind.name not in _REALS:
         return None
@@ -265,7 +265,7 @@ def _moved(text: str) -> str:
     return f"({text} + {_number(_TINY)})"
 
 
-def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) -> str | None:
+def _level_code(name: str, variable: Categorical, kind: Kind) -> str | None:
     """Look up the position of a level among those declared.
 
     Text is compared where no level is or spells a number, numbers where all levels are numbers.
@@ -283,7 +283,7 @@ def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) ->
         subject = f'{double_quoted(name)}::text COLLATE "C"'
         cases = [f"WHEN '{text}' THEN {code}" for text, code in texts.items()]
     else:
-        number = _float(engine, name, kind)
+        number = _float(name, kind)
         codes = {value: code for value, code in every.numbers.items() if code < len(levels)}
         if number is None or not all(map(np.isfinite, codes)):
             return None

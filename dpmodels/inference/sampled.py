@@ -75,10 +75,13 @@ class Cut:
     mean_sd: float
     square: float  # mean squared excess
 
-    @property
-    def relative_error(self) -> float:
-        """The relative error of what is put back: of its size, and of its positions (a choice)."""
-        return math.hypot(self.mean_sd / self.mean, UNLIKE) if self.mean > 0 else 0.0
+    def error(self, weights: Floats, shift: Floats, divisor: Floats | float = 1.0) -> Floats:
+        """Return the error of a shift, a weighted sum of what was put back over a divisor.
+
+        Its noise, and its relative error: of its size, and of its positions (a choice).
+        """
+        relative = math.hypot(self.mean_sd / self.mean, UNLIKE) if self.mean > 0 else 0.0
+        return np.hypot(self.sums_sd(weights) / divisor, shift * relative)
 
     def sums(self, weights: Floats) -> Floats:
         """Return weighted sums of what was cut off, shape (groups,)."""
@@ -187,8 +190,8 @@ class SampledMoments(GroupMoments):
     @cached_property
     def shift_sd(self) -> Floats:
         """The error of `shift`."""
-        noise = self.cut.sums_sd(power_weights(2, 1) - self._centre[:, None]) / self._whole
-        return np.hypot(noise, self.shift * self.cut.relative_error)
+        weights = power_weights(2, 1) - self._centre[:, None]
+        return self.cut.error(weights, self.shift, self._whole)
 
     @cached_property
     def cut_share(self) -> Floats:
@@ -198,8 +201,7 @@ class SampledMoments(GroupMoments):
     @cached_property
     def cut_share_sd(self) -> Floats:
         """The error of that share."""
-        noise = self.cut.sums_sd(np.ones(self.cut.parts.shape[1])) / self._whole
-        return np.hypot(noise, self.cut_share * self.cut.relative_error)
+        return self.cut.error(np.ones(self.cut.parts.shape[1]), self.cut_share, self._whole)
 
     @cached_property
     def mean_noise_sd(self) -> Floats:
@@ -279,8 +281,7 @@ class SampledMoments(GroupMoments):
     def variance_shift_sd(self) -> Floats:
         """The error of that."""
         scores = central_weights(2, 2, self._centre) - np.nan_to_num(self.variances)[:, None]
-        noise = self.cut.sums_sd(scores) / self._whole
-        return np.hypot(noise, self.variance_shift * self.cut.relative_error)
+        return self.cut.error(scores, self.variance_shift, self._whole)
 
     @cached_property
     def variance_noise_sd(self) -> Floats:
@@ -364,8 +365,7 @@ class Totals:
     @cached_property
     def shift_sd(self) -> Floats:
         """The error of `shift`."""
-        noise = self._cut.sums_sd(self._values(power_weights(2, 1)))
-        return np.hypot(noise, self.shift * self._cut.relative_error)
+        return self._cut.error(self._values(power_weights(2, 1)), self.shift)
 
     @cached_property
     def noise_sd(self) -> Floats:

@@ -241,8 +241,8 @@ def dp_glm(
     Under a guarantee with a delta above 0, or ``dp.ZCDP``, a part of the budget estimates where
     most rows lie. The fit uses the rows within a released radius of their mean; with two levels and
     counts it is along released axes, and bounds may be a thousand times too wide. An estimated 2 %
-    at most are left out, and the table says how many. Coefficients and intervals describe the rows
-    within, and all rows where the model holds for all.
+    at most are left out, or 10 % where noise would else hide the curvature, and the table says how
+    many. Coefficients and intervals describe the rows within, and all rows where the model holds.
 
     A multinomial logit has one release for all levels: a row adds the one vector ``(p - e_y) ⊗ z``
     to each sum, at most √2 times as long as in a logistic regression, and noise falls on contrasts

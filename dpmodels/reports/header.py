@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from dpmodels.dates import FIRST_DAY, LAST_DAY, text_of_day
 from dpmodels.errors import shorten
@@ -16,6 +17,7 @@ from dpmodels.privacy import Adjacency, ApproxDP, GaussianEvent, total_eps
 from dpmodels.released import (
     AnyRelease,
     BoughtCurvature,
+    CappedWeights,
     CellsRelease,
     CoefficientsRelease,
     CountsRelease,
@@ -446,11 +448,13 @@ def capped_note(release: AnyRelease) -> tuple[str, ...]:
     weights = release.weights if isinstance(release, CountsRelease) else None
     if weights is None or not weights.has_excess:
         return ()
-    what = "Weights" if release.adjacency.person is None else "Units of weight"
-    return Rank.TARGET(
-        f"{what} above {signif(weights.cap, 3)} were capped: what was cut off is put back, and in "
-        "the errors."
-    )
+    text = _capped(weights, units=release.adjacency.person is not None)
+    return Rank.TARGET(f"{text}: what was cut off is put back, and in the errors.")
+
+
+def _capped(weights: CappedWeights, *, units: bool) -> str:
+    what = "Units of weight" if units else "Weights"
+    return f"{what} above {signif(weights.cap, 3)} were capped"
 
 
 def step_note(fit: LMResult | GLMResult) -> tuple[str, ...]:
@@ -487,52 +491,51 @@ def weighted_notes(release: AnyRelease) -> tuple[str, ...]:
 
 def design_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     """Say what was cut off the weights, and what the design does to the errors."""
-    if facts.sampled is None or fit.release.weights is None:
+    sampled, weights = facts.sampled, fit.release.weights
+    if sampled is None or weights is None:
         return ()
-    notes = (*_cap_note(fit, facts.sampled.units), *_error_note(fit, facts.sampled.units))
+    cap = Rank.DETAIL("No weights were capped.")
+    if weights.has_excess:
+        cap = _cap_note(fit.design, _capped(weights, units=sampled.units))
     weak = "Strata are ignored in errors where noise hides them, which makes errors larger."
-    return (*notes, *Rank.DETAIL(weak) * bool(facts.sampled.strata))
+    return (*cap, *_error_note(fit, sampled.units), *Rank.DETAIL(weak) * bool(sampled.strata))
 
 
-def _cap_note(fit: GroupedResult, units: bool) -> tuple[str, ...]:
-    table, weights = fit.design, fit.release.weights
-    assert weights is not None
-    what = "Units of weight" if units else "Weights"
-    if not weights.has_excess:
-        return Rank.DETAIL("No weights were capped.")
+def _cap_note(table: pd.DataFrame, text: str) -> tuple[str, ...]:
     sizes = table["weight"].clip(lower=0)
     sizes = sizes / max(float(sizes.sum()), 1e-300)
     share = 100 * float(table["capped"].to_numpy() @ sizes.to_numpy())
     error = 100 * float(np.linalg.norm(table["capped_sd"] * sizes))
     if not (np.isfinite(share) and error < HIDDEN_PERCENT):
         return Rank.TARGET(
-            f"{what} above {signif(weights.cap, 3)} were capped. Noise hides how much of the "
-            "weight this cut off; estimates and errors allow for it."
+            f"{text}. Noise hides how much of the weight this cut off; estimates and errors allow "
+            "for it."
         )
-    text = f"{what} above {signif(weights.cap, 3)} were capped, by {share:.1f} ± {error:.1f} %"
-    if len(table) == 1:
-        shift, shift_sd = table[["shift", "shift_sd"]].iloc[0]
-        moved = f"moved the estimate by {signif(shift, 2)} ± {signif(shift_sd, 2)}"
-        return Rank.TARGET(f"{text} of all weight. This {moved}: put back, and in the errors.")
-    return Rank.TARGET(
-        f"{text} of all weight. This is put back, and in the errors: see fit.design."
-    )
+    text = f"{text}, by {share:.1f} ± {error:.1f} % of all weight. This"
+    if len(table) > 1:
+        return Rank.TARGET(f"{text} is put back, and in the errors: see fit.design.")
+    shift, shift_sd = (signif(part, 2) for part in table[["shift", "shift_sd"]].iloc[0])
+    moved = f"moved the estimate by {shift} ± {shift_sd}"
+    return Rank.TARGET(f"{text} {moved}: put back, and in the errors.")
 
 
 def _error_note(fit: GroupedResult, units: bool) -> tuple[str, ...]:
     table = fit.design.dropna(subset=["effective_n"])
     if table.empty:
         return ()
-    sizes = [count(max(value, 0.0)) for value in (table["effective_n"].agg(["min", "max"]))]
-    span = sizes[0] if sizes[0] == sizes[1] else f"{sizes[0]} to {sizes[1]}"
+    low, high = (count(max(value, 0.0)) for value in table["effective_n"].agg(["min", "max"]))
+    span = _span(low, high)
     if units:
         return Rank.DETAIL(
-            f"Errors are linearised over sampling units drawn with replacement; effective number "
-            f"of units {span}."
+            "Errors are linearised over sampling units drawn with replacement; effective number of "
+            f"units {span}."
         )
-    low, high = (signif(value, 2) for value in table["deff"].agg(["min", "max"]))
-    deff = low if low == high else f"{low} to {high}"
+    deff = _span(*(signif(value, 2) for value in table["deff"].agg(["min", "max"])))
     return Rank.DETAIL(f"Design effect {deff}, effective n {span}: linearised errors.")
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def in_units(report: Report, facts: TableCall) -> Report:

@@ -131,7 +131,7 @@ def score_moments(
     matrix = passes.turn(transform, lattice, lattice.bits)
 
     def of_block(block: Floats) -> Integers:
-        rows = _held(block, matrix, lattice, finer)
+        rows = _held(block, matrix, finer)
         return np.asarray((rows @ rows.T).astype(np.int64))
 
     words = {"transform": digest_of(transform)}
@@ -157,7 +157,7 @@ def residual_sizes(
     matrix = passes.turn(transform, lattice, lattice.bits)
 
     def of_block(block: Floats) -> Integers:
-        rows = _held(block, matrix, lattice, finer)
+        rows = _held(block, matrix, finer)
         return np.asarray((rows[:-1] @ np.abs(rows[-1])).astype(np.int64))
 
     words = {"transform": digest_of(transform)}
@@ -211,7 +211,7 @@ def _norms(rows: Floats) -> Floats:
     return np.asarray(np.ldexp(lengths(np.ldexp(rows, -halvings)), halvings))
 
 
-def _held(block: Floats, matrix: passes.Turn, lattice: Lattice, finer: Lattice) -> Floats:
+def _held(block: Floats, matrix: passes.Turn, finer: Lattice) -> Floats:
     """Return rows in score coordinates on the lattice, shape (columns + 1, rows).
 
     The product is exact; what follows is one correctly rounded operation on each number, and the
