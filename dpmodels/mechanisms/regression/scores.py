@@ -405,13 +405,15 @@ def released_powers(
     level = np.clip(np.maximum(level + noise / 4, noise / 2), 0.0, 0.5)
     variance = 4 * level * (1 - level)
     squares = means[square] / ranges.weight[at] + 0.5 - mean[at] ** 2
-    variance[at] = np.maximum(squares + noise[at], LEAST_SPREAD * noise[at])
+    # Noise in the mean counts twice as far as that is from the middle of its range.
+    spread = noise * np.hypot(1, 2 * mean)
+    variance[at] = np.maximum(squares + spread[at], LEAST_SPREAD * spread[at])
     hidden = np.zeros(len(mean), dtype=np.bool_)
-    hidden[at] = variance[at] < RESOLVED * noise[at]
+    hidden[at] = variance[at] < RESOLVED * spread[at]
     half = ranges.half
     variance = np.clip(variance, 1e-9, 1.0) * half**2
     middle = ranges.middle + half * mean
-    return PowerLocations(middle, variance, hidden, noise * half, noise * half**2, rows, n_rows)
+    return PowerLocations(middle, variance, hidden, noise * half, spread * half**2, rows, n_rows)
 
 
 def _put_factors(
