@@ -393,6 +393,13 @@ def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
     return np.where(reached.any(axis=1), distances[first], math.inf)
 
 
+def radius_of_few(distances: Floats, within: Floats, sd: float) -> Floats:
+    """Return by column a distance that most rows are beyond, 0 where noise hides it."""
+    noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
+    first = np.argmax(within > np.maximum(1 - MOST_ROWS - noise, 0.0), axis=1)
+    return np.where(first > 0, distances[first - 1], 0.0)
+
+
 def first_coordinates(mean: Floats, covariance: Floats) -> ScoreCoordinates:
     """Return coordinates from released means and a rough covariance, the response last.
 
