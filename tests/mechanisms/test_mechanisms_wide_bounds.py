@@ -59,3 +59,21 @@ def test_bounds_that_end_where_rows_are_cost_little(times):
             assert fit.identified.all()
             errors.append(fit.bse.to_numpy()[1:])
     assert np.median(errors[5:]) < 1.25 * np.median(errors[:5])
+
+
+def test_the_table_says_up_to_which_size_residuals_count():
+    """One percent of the rows has a code at the bound; the others are within 2 sds of 4 a line."""
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame({"x": rng.uniform(-1, 1, 5000), "w": rng.uniform(0.5, 1, 5000)})
+    table["y"] = 3 * table["x"] + rng.uniform(-8, 8, 5000)
+    table.loc[:49, "y"] = 100.0
+    book = dp.codebook(x=(-1, 1), w=(0, 1), y=(-100, 100))
+    options = {"codebook": book, "eps": 1.0, "delta": 1e-6, "mechanism": "scores"}
+    with dp.simulation(seed=3):
+        fit = dp.dp_lm("y ~ x", table, **options)
+        weighted = dp.dp_lm("y ~ x", table, weights="w", **options)
+    assert 5 < fit.linear.residual_limit < 50
+    assert np.isnan(weighted.linear.residual_limit)
+    note = f"nor for residuals far beyond ±{fit.linear.residual_limit:.0f}, such as codes, which"
+    assert note in " ".join(str(fit.summary()).split())
+    assert "such as codes" not in str(weighted.summary(notes="all"))
