@@ -62,7 +62,7 @@ def test_bounds_that_end_where_rows_are_cost_little(times):
 
 
 def test_the_table_says_up_to_which_size_residuals_count():
-    """One percent of the rows has a code at the bound; the others are within 2 sds of 4 a line."""
+    """One percent of the rows has a code at the bound; the others are within 8 of a line."""
     rng = np.random.default_rng(7)
     table = pd.DataFrame({"x": rng.uniform(-1, 1, 5000), "w": rng.uniform(0.5, 1, 5000)})
     table["y"] = 3 * table["x"] + rng.uniform(-8, 8, 5000)
