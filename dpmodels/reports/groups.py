@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from dpmodels.errors import shorten
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import DETECTION_SDS
-from dpmodels.postprocess.far_points import MOST_GROUPS, most_missed, points_beyond
+from dpmodels.postprocess.far_points import most_missed, points_beyond
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.released import CountsRelease
 from dpmodels.report import (
@@ -248,9 +248,8 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
 def _missed_note(release: CountsRelease, declared: TableCall) -> str:
     """Say how many rows far beyond a released range are not noticed; nothing without such."""
     assert release.held is not None
-    if release.info.name != "rounds" or declared.cells > MOST_GROUPS:
-        return ""
-    if not points_beyond(release.held, declared.lower, declared.upper):
+    points = points_beyond(release.held, declared.lower, declared.upper, declared.cells)
+    if release.info.name != "rounds" or not points:
         return ""
     lines = declared.cells * (1 + bool(declared.clustered))
     n_rows = most_missed(CellNoise(release.law, release.noise_sd), lines)
