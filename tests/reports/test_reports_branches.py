@@ -374,7 +374,7 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     facts = Fit(measured="x", lower=0.0, upper=9.0, date=False, cells=1, clustered=None)
     clipping = Fit(lower=1.0, upper=5.0, outside=0.02, outside_sd=0.01, points=None)
     release = Fit(held=clipping, info=Fit(name="rounds"), law="gaussian", noise_sd=4.0)
-    release.adjacency = Fit(design_effect=2, person="id")
+    release.adjacency = Fit(counts_persons=True)
     fit = Fit(release=release)
     (note,) = groups._range_notes(fit, facts)
     # The limit of a one-sided interval: 1.645 sds above.
@@ -383,13 +383,17 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     clipping.outside = -0.5
     (note,) = groups._range_notes(fit, facts)
     assert "At most 1.6% of the rows" in note
-    # Quantiles .996 and .95 are together 4.30 sds; of two rows a person.
+    # Quantiles .996 and .95 are together 4.30 sds.
     facts.upper = 99.0
     (note,) = groups._range_notes(fit, facts)
-    assert note.endswith("; up to 9 persons far beyond may be missed.")
-    clipping.points = (0.0, 0.1, 1.0)
+    assert note.endswith("; up to 18 persons far beyond may be missed.")
+    release.adjacency.counts_persons = False
+    clipping.points, shown = (0.0, 0.1, 1.0), "as counts show rows far beyond a shorter range"
     (note,) = groups._range_notes(fit, facts)
-    assert note == "x: 1 to 5, as counts show rows far beyond a shorter range."
+    assert note == f"x: 1 to 5, {shown}; up to 18 rows far beyond may be missed."
+    facts.lower, facts.upper = 1.0, 5.0
+    (note,) = groups._range_notes(fit, facts)
+    assert note == f"x: 1 to 5, {shown}."
     unfound = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="rounds"))), facts)
     assert unfound[0] == "x: the declared range is kept, as no much narrower one was found."
     assert unfound[1:] == header.range_note(facts)
