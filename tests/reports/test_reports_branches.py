@@ -89,6 +89,7 @@ def linear(**fields):
         "linear": Fit(
             equations=Fit(lifted=False),
             is_reweighted=False,
+            residual_limit=math.nan,
             scale=(0.25, 0.01),
             rsquared=(0.4, 0.02),
         ),
@@ -153,6 +154,7 @@ def test_a_ridge_along_hidden_directions_is_allowed_for():
     start = "Intervals allow for slopes along hidden directions"
     assert printed(lm._notes(linear()), start) == 0
     lifted = Fit(equations=Fit(lifted=True), is_reweighted=False, scale=(0.25, 0.01))
+    lifted.residual_limit = math.nan
     assert printed(lm._notes(linear(linear=lifted)), start) == 1
 
 
