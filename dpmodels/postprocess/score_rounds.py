@@ -321,20 +321,20 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     sigma = 2 * float(ndtri((1 + share) / 2))
     if sigma < LEAST_SKEWED:
         return np.zeros(len(above.radii))
-    most = min(UNSEEN * (abs(excess) + 2 * noise), 0.9)
-    implied = min(HIDDEN_SKEW, 2 * float(ndtri((1 + most) / 2)))
+    limit = min(UNSEEN * (abs(excess) + 2 * noise), 0.9)
+    implied = min(HIDDEN_SKEW, 2 * float(ndtri((1 + limit) / 2)))
     if not math.isnan(signed.variance):
         implied = float(np.interp(signed.variance, *_lognormal_variances()))
     sigma = min(max(sigma, implied), MOST_SKEWED)
     tail = rows * lognormal_tail(sigma, above.radii[:-1])
     masses = -np.diff(tail, prepend=rows, append=0.0)
     longer, shorter = (above, below) if excess > 0 else (below, above)
-    more, noise_variance = longer.counts - shorter.counts, 2 * above.sd**2
+    difference, noise_variance = longer.counts - shorter.counts, 2 * above.sd**2
     ahead, prior = np.where(body, 0.0, masses), 4 * noise_variance
-    factor = (float(ahead @ more) + prior) / (float(ahead @ ahead) + prior)
+    factor = (float(ahead @ difference) + prior) / (float(ahead @ ahead) + prior)
     masses *= min(max(factor, 0.0), 2.0)
     trust = np.where(body, 0.0, masses**2 / (masses**2 + prior))
-    masses = np.maximum(masses + trust * (more - masses), 0.0)
+    masses = np.maximum(masses + trust * (difference - masses), 0.0)
     return masses / rows
 
 

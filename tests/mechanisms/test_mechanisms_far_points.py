@@ -294,20 +294,20 @@ def test_without_far_rows_a_release_is_that_without_points(monkeypatch):
 
 
 def test_many_groups_have_no_points(monkeypatch):
-    rows, found = skewed(0.0, 1), []
+    rows, points = skewed(0.0, 1), []
 
     def spied(*args):
-        found.append(points_beyond(*args))
-        return found[-1]
+        points.append(points_beyond(*args))
+        return points[-1]
 
     monkeypatch.setattr(far_points, "points_beyond", spied)
     levels = ["u", "v", *map(str, range(99))]
     fit_with(rows, 1, "y ~ g", levels)
-    assert found == [()]
+    assert points == [()]
     fit_with(rows, 1)
     fit_with(rows, 1, person="id", rows="mean")
-    assert len(found) == 3
-    assert all(found[1:])
+    assert len(points) == 3
+    assert all(points[1:])
 
 
 @pytest.mark.parametrize("formula", ["~ y", "y ~ g"])

@@ -86,8 +86,8 @@ def test_long_residuals_on_both_sides_ask_for_a_smaller_allowance():
 
     def allowance(above, below):
         sides = (
-            np.select([RESIDUALS == 1.0, np.abs(RESIDUALS - 4.8) < 0.1], [near, far])
-            for near, far in ((8_400.0, above), (11_200.0, below))
+            np.select([RESIDUALS == 1.0, np.abs(RESIDUALS - 4.8) < 0.1], [n_inner, n_outer])
+            for n_inner, n_outer in ((8_400.0, above), (11_200.0, below))
         )
         signed = SignedCells(*(Cells(RESIDUALS, counts, 43.0) for counts in sides), 1e3)
         terms = Cells(LENGTHS, np.where(LENGTHS == 1.0, 20_000.0, 0.0), 43.0)

@@ -33,13 +33,13 @@ def located(mean, variance, *, hidden, noise):
 
 
 @pytest.mark.parametrize(
-    ("moved", "hidden", "spread"),
+    ("shift", "hidden", "spread"),
     [(2.0, True, 0.35), (0.3, True, 2.1), (2.0, False, 4.0)],
     ids=["aside", "about", "seen"],
 )
-def test_rows_at_one_distance_on_one_side_are_near_each_other(moved, hidden, spread):
+def test_rows_at_one_distance_on_one_side_are_near_each_other(shift, hidden, spread):
     first = located(0.0, 100.0, hidden=True, noise=1.0)
-    second = located(moved, 16.0, hidden=hidden, noise=0.1)
+    second = located(shift, 16.0, hidden=hidden, noise=0.1)
     variance = scores._counted_variances(first, second, np.array([2.1]), np.array([1.4]))
     assert variance == pytest.approx(spread**2)
 

@@ -465,8 +465,8 @@ def column_distances(
     rows = max(float(within[:, -1].mean()), 1.0)
     distances = farthest * 2.0 ** (-np.arange(OCTAVES, -1, -1) / 2)
     within, noise = within / rows, noise_sd / rows
-    most = score_rounds.radius_of_most(distances, within, noise)
-    return most, score_rounds.radius_of_few(distances, within, noise), rows
+    outer = score_rounds.radius_of_most(distances, within, noise)
+    return outer, score_rounds.radius_of_few(distances, within, noise), rows
 
 
 def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy) -> Floats:
