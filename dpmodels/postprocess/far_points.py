@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmodels.postprocess.ranges import SHORTER, CellNoise
+from dpmodels.postprocess.ranges import AT_BOUND, SHORTER, CellNoise
 from dpmodels.released import HeldIn
 from dpmodels.typing import Flags, Floats
 
@@ -23,8 +23,18 @@ BY_CELLS, BY_POINTS, AT_POINT, AT_NEXT = 0.001, 0.004, 1e-4, 0.1
 MISSED = 0.05
 
 
-def points_beyond(clip_range: HeldIn, lower: float, upper: float) -> tuple[float, ...]:
-    """Return points beyond a range: bounds from two lengths of it on, and half as far from four."""
+def error_at_bounds(groups: int) -> float:
+    """Return how often a test by cells errs: rows that it misses may be seen at points."""
+    return BY_CELLS if groups <= MOST_GROUPS else AT_BOUND
+
+
+def points_beyond(clip_range: HeldIn, lower: float, upper: float, groups: int) -> tuple[float, ...]:
+    """Return points beyond a range: bounds from two lengths of it on, and half as far from four.
+
+    None for more than :data:`MOST_GROUPS` groups.
+    """
+    if groups > MOST_GROUPS:
+        return ()
     low, high = clip_range.lower, clip_range.upper
     below, above, shortest = [lower], [upper], SHORTER * (high - low)
     while low - below[-1] >= shortest * (1 if len(below) == 1 else 2):

@@ -225,8 +225,9 @@ def chosen_limits(
     """
     residuals, parameters = signed.total, 1 + len(uneven)
     radius, cut = terms.radii[:, None], residuals.radii
-    long, far = (_with_tail(cells) / rows for cells in (terms, residuals))
-    long[long * terms.radii**2 > MOST_SQUARE] = 0.0
+    is_noise = terms.counts * terms.radii**2 > MOST_SQUARE * rows
+    likely_terms = replace(terms, counts=np.where(is_noise, 0.0, terms.counts))
+    long, far = (_with_tail(cells) / rows for cells in (likely_terms, residuals))
     counted = 1 - (np.cumsum(far[::-1])[::-1] - far)
     counted_sd = residuals.sd / rows * np.sqrt(np.arange(len(far))[::-1])
     kept, _ = kept_fraction(erf(cut / math.sqrt(2)), counted, counted_sd)
@@ -308,8 +309,9 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     """Return by length the share of rows that far on the side with the longer residuals.
 
     Noise hides tails that move means, but not that most residuals are on one side. Residuals are
-    taken to be like those of a lognormal law with a larger share on that side, each number of
-    rows with an sd of half of it, before noisy counts beyond :data:`RESIDUAL_CUT` say more.
+    taken to be like those of a lognormal law with a larger share on that side, no larger than noise
+    allows, all numbers of rows together and each by itself with an sd of half of it, before noisy
+    counts beyond :data:`RESIDUAL_CUT`, less those on the other side, say more.
     """
     above, below = signed.above, signed.below
     body = above.radii <= RESIDUAL_CUT
@@ -319,16 +321,20 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     sigma = 2 * float(ndtri((1 + share) / 2))
     if sigma < LEAST_SKEWED:
         return np.zeros(len(above.radii))
-    implied = HIDDEN_SKEW
+    limit = min(UNSEEN * (abs(excess) + 2 * noise), 0.9)
+    implied = min(HIDDEN_SKEW, 2 * float(ndtri((1 + limit) / 2)))
     if not math.isnan(signed.variance):
         implied = float(np.interp(signed.variance, *_lognormal_variances()))
     sigma = min(max(sigma, implied), MOST_SKEWED)
     tail = rows * lognormal_tail(sigma, above.radii[:-1])
     masses = -np.diff(tail, prepend=rows, append=0.0)
-    heavy = (above if excess > 0 else below).counts
-    prior = (masses / 2) ** 2
-    trust = np.where(body, 0.0, prior / (prior + above.sd**2))
-    masses = np.maximum(masses + trust * (heavy - masses), 0.0)
+    longer, shorter = (above, below) if excess > 0 else (below, above)
+    difference, noise_variance = longer.counts - shorter.counts, 2 * above.sd**2
+    ahead, prior = np.where(body, 0.0, masses), 4 * noise_variance
+    factor = (float(ahead @ difference) + prior) / (float(ahead @ ahead) + prior)
+    masses *= min(max(factor, 0.0), 2.0)
+    trust = np.where(body, 0.0, masses**2 / (masses**2 + prior))
+    masses = np.maximum(masses + trust * (difference - masses), 0.0)
     return masses / rows
 
 
@@ -391,6 +397,13 @@ def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
     reached = (within >= required) & (required < 1)
     first = np.argmax(reached, axis=1)
     return np.where(reached.any(axis=1), distances[first], math.inf)
+
+
+def radius_of_few(distances: Floats, within: Floats, sd: float) -> Floats:
+    """Return by column a distance that most rows are beyond, 0 where noise hides it."""
+    noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
+    first = np.argmax(within > np.maximum(1 - MOST_ROWS - noise, 0.0), axis=1)
+    return np.where(first > 0, distances[first - 1], 0.0)
 
 
 def first_coordinates(mean: Floats, covariance: Floats) -> ScoreCoordinates:

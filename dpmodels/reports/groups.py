@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from dpmodels.errors import shorten
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import DETECTION_SDS
-from dpmodels.postprocess.far_points import MOST_GROUPS, most_missed, points_beyond
+from dpmodels.postprocess.far_points import most_missed, points_beyond
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.released import CountsRelease
 from dpmodels.report import (
@@ -209,7 +209,8 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     is_heavy = isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail
     if clipping.points:
         heavy = "; few rows may determine it, so intervals may cover less than 95 %" * is_heavy
-        reason = f"as counts show rows far beyond a shorter range{heavy}"
+        missed = heavy or _missed_note(fit.release, facts)
+        reason = f"as counts show rows far beyond a shorter range{missed}"
         return Rank.TARGET(f"{facts.measured}: {range_text}, {reason}.")
     heavy = "; few rows may determine it, so they may cover less than 95 %" * is_heavy
     return Rank.TARGET(
@@ -221,16 +222,16 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
 
 def _missed_note(release: CountsRelease, declared: TableCall) -> str:
     """Say how many rows far beyond a released range are not noticed; nothing without such."""
-    assert release.held is not None
-    if release.info.name != "rounds" or declared.cells > MOST_GROUPS:
-        return ""
-    if not points_beyond(release.held, declared.lower, declared.upper):
+    held = release.held
+    assert held is not None
+    is_wider = declared.lower < held.lower or held.upper < declared.upper
+    points = points_beyond(held, declared.lower, declared.upper, declared.cells)
+    if release.info.name != "rounds" or not (is_wider if held.points else points):
         return ""
     lines = declared.cells * (1 + bool(declared.clustered))
     n_rows = most_missed(CellNoise(release.law, release.noise_sd), lines)
-    n_missed, unit = n_rows / release.adjacency.design_effect, release.adjacency.person
-    noun = "rows" if unit is None else "persons"
-    return f"; up to {math.ceil(n_missed):,} {noun} far beyond may be missed"
+    noun = "persons" if release.adjacency.counts_persons else "rows"
+    return f"; up to {math.ceil(n_rows):,} {noun} far beyond may be missed"
 
 
 @report_of.register

@@ -184,7 +184,9 @@ def _notes(fit: LMResult) -> list[str]:
         "std err, conf. interval: sampling and privacy noise. Noise interval: for the non-private "
         f"fit of these rows{weights}.",
         *Rank.DETAIL(REWEIGHTED) * bool(weights),
-        *Rank.TARGET("Intervals do not account for bias by clipping to the declared bounds."),
+        *Rank.TARGET(
+            f"Intervals do not account for bias by clipping to the declared bounds{_far(fit)}."
+        ),
         *Rank.DETAIL(
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."
         ),
@@ -221,6 +223,14 @@ def _notes(fit: LMResult) -> list[str]:
             "the case of one dominating draw."
         )
     return notes
+
+
+def _far(fit: LMResult) -> str:
+    limit = fit.linear.residual_limit
+    if math.isnan(limit):
+        return ""
+    size = f"±{signif(limit, 2)}"
+    return f", nor for residuals far beyond {size}, such as codes, which count as {size}"
 
 
 def _lumped(fit: LMResult) -> list[str]:

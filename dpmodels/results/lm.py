@@ -60,6 +60,10 @@ class LMResult(CoefficientModel):
     for them whatever the rows are. Both are infinite where a coefficient is not identified; with
     weights and a private number of rows, :meth:`conf_int` needs one of these two ``vcov``.
 
+    Under ``mechanism="scores"`` residuals count up to a released size, which the table prints: a
+    few codes far out (99999) move least squares, but hardly these coefficients and intervals.
+    Declare them with ``dp.Numeric(missing=[99999])``.
+
     Fixed effects, and the constant that they contain, are left out of ``params`` and all numbers by
     coefficient; :meth:`fixed_effects` has them.
     """

@@ -180,6 +180,19 @@ class LinearFit:
         return ball is not None and not math.isnan(ball.rows)
 
     @property
+    def residual_limit(self) -> float:
+        """Up to which size residuals count, in the response's unit; nan where that is no one size.
+
+        Of weighted rows it depends on the weight, and the step to all weights has no limit.
+        """
+        ball = self.release.ball
+        if ball is None or ball.axes is None or not self.is_reweighted:
+            return math.nan
+        if self.model.weights or self.model.sampled:
+            return math.nan
+        return float(ball.axes[-1, -1] * ball.radius / math.sqrt(2) * self.call.divisor[-1])
+
+    @property
     def freedom(self) -> float:
         """Degrees of freedom of the residuals, at least 1; nan where rows cannot be counted.
 

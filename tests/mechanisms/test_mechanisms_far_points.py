@@ -27,7 +27,7 @@ from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(-1_000, 9_999), g=["u", "v"])
 RANGE = HeldIn(-20.0, 80.0, 0.0, 0.0)
-BEYOND = points_beyond(RANGE, -1_000.0, 9_999.0)
+BEYOND = points_beyond(RANGE, -1_000.0, 9_999.0, 1)
 UNITS = 2**40
 POOL = (
     None,
@@ -66,8 +66,9 @@ def test_points_double_their_distance_up_to_the_declared_bounds():
     above = np.array([point for point in BEYOND if point > 80]) - 80
     assert (above[1:] == 2 * above[:-1]).all()
     assert 400 <= above[0] < 800
-    assert points_beyond(RANGE, -20.0, 300.0) == (300.0,)
-    assert points_beyond(RANGE, -200.0, 200.0) == ()
+    assert points_beyond(RANGE, -20.0, 300.0, 100) == (300.0,)
+    assert points_beyond(RANGE, -20.0, 300.0, 101) == ()
+    assert points_beyond(RANGE, -200.0, 200.0, 1) == ()
 
 
 @pytest.mark.parametrize(("grouped", "degree"), [(False, 2), (True, 2), (False, 4), (True, 4)])
@@ -293,14 +294,20 @@ def test_without_far_rows_a_release_is_that_without_points(monkeypatch):
 
 
 def test_many_groups_have_no_points(monkeypatch):
-    rows, calls = skewed(0.0, 1), []
-    monkeypatch.setattr(far_points, "points_beyond", lambda *args: calls.append(args) or ())
+    rows, points = skewed(0.0, 1), []
+
+    def spied(*args):
+        points.append(points_beyond(*args))
+        return points[-1]
+
+    monkeypatch.setattr(far_points, "points_beyond", spied)
     levels = ["u", "v", *map(str, range(99))]
     fit_with(rows, 1, "y ~ g", levels)
-    assert not calls
+    assert points == [()]
     fit_with(rows, 1)
     fit_with(rows, 1, person="id", rows="mean")
-    assert len(calls) == 2
+    assert len(points) == 3
+    assert all(points[1:])
 
 
 @pytest.mark.parametrize("formula", ["~ y", "y ~ g"])

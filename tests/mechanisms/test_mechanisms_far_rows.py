@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chi2
 
 import dpmodels as dp
 from dpmodels.postprocess.ellipsoid import Cells
@@ -69,6 +70,30 @@ def test_rows_are_kept_no_longer_than_noise_leaves_mean_squares():
         assert radius(multiplier) < 16
         assert noise <= 0.25
     assert radius(1e4) <= LONGEST
+
+
+def test_noise_in_a_number_of_long_rows_makes_no_radius_long():
+    """Rows so long that their mean square alone would be above that of all."""
+    terms = np.select([LENGTHS == 1.0, np.abs(LENGTHS - 11.3) < 0.1], [5000.0, 180.0])
+    normal = np.diff(chi2.cdf(RESIDUALS**2, 1), prepend=0.0) * 2500
+    signed = SignedCells(Cells(RESIDUALS, normal, 50.0), Cells(RESIDUALS, normal, 50.0), 1e3)
+    limits = chosen_limits(Cells(LENGTHS, terms, 50.0), signed, np.zeros(3), 5000.0, 8.0)
+    assert limits.radius / 2 <= LONGEST
+
+
+def test_long_residuals_on_both_sides_ask_for_a_smaller_allowance():
+    """Four of seven rows are below the line; those far out are above it, or half of them."""
+
+    def allowance(above, below):
+        sides = (
+            np.select([RESIDUALS == 1.0, np.abs(RESIDUALS - 4.8) < 0.1], [n_inner, n_outer])
+            for n_inner, n_outer in ((8_400.0, above), (11_200.0, below))
+        )
+        signed = SignedCells(*(Cells(RESIDUALS, counts, 43.0) for counts in sides), 1e3)
+        terms = Cells(LENGTHS, np.where(LENGTHS == 1.0, 20_000.0, 0.0), 43.0)
+        return chosen_limits(terms, signed, np.zeros(3), 20_000.0, 5.0).skew[0]
+
+    assert allowance(200.0, 200.0) < 0.5 * allowance(400.0, 0.0)
 
 
 @pytest.mark.product

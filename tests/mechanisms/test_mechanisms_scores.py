@@ -566,10 +566,11 @@ def test_the_distance_that_most_rows_are_within_is_that_of_the_rows():
     signs = np.random.default_rng(1).choice([-1, 1], size=(4000, 3))
     plan = Scores().plan(facts(), ZCDP(10.0))
     passes = measured(signs * [0.1, 0.4, 0.1], plan)
-    distances, n_rows = scores.column_distances(passes, np.zeros(3), plan, seeded(1))
+    outer, inner, n_rows = scores.column_distances(passes, np.zeros(3), plan, seeded(1))
     assert n_rows == pytest.approx(4000, rel=0.01)
-    assert (distances >= [0.1, 0.4, 0.1]).all()
-    assert (distances <= 2**0.51 * np.array([0.1, 0.4, 0.1])).all()
+    assert (outer >= [0.1, 0.4, 0.1]).all()
+    assert (outer <= 2**0.51 * np.array([0.1, 0.4, 0.1])).all()
+    np.testing.assert_allclose(inner, outer / np.sqrt(2), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("neighbours", "changed"), [("replace", 2), ("add-remove", 1)])

@@ -72,6 +72,9 @@ def test_a_ridge_a_floor_and_a_side_lost_in_noise():
 # Linear models
 
 
+ONE_RELEASE = {"is_reweighted": False, "residual_limit": math.nan, "scale": (0.25, 0.01)}
+
+
 def linear(**fields):
     names = ["Intercept", "x"]
     of = {
@@ -86,12 +89,7 @@ def linear(**fields):
         "has_heavy_tail": False,
         "model": Fit(weights=None),
         "release": Fit(meat=None, events=(), lumped=None, lumped_sd=None, units=None),
-        "linear": Fit(
-            equations=Fit(lifted=False),
-            is_reweighted=False,
-            scale=(0.25, 0.01),
-            rsquared=(0.4, 0.02),
-        ),
+        "linear": Fit(equations=Fit(lifted=False), rsquared=(0.4, 0.02), **ONE_RELEASE),
     }
     return Fit(**{**of, **fields})
 
@@ -152,7 +150,7 @@ def test_a_weighted_model_warns_of_incomplete_rows():
 def test_a_ridge_along_hidden_directions_is_allowed_for():
     start = "Intervals allow for slopes along hidden directions"
     assert printed(lm._notes(linear()), start) == 0
-    lifted = Fit(equations=Fit(lifted=True), is_reweighted=False, scale=(0.25, 0.01))
+    lifted = Fit(equations=Fit(lifted=True), **ONE_RELEASE)
     assert printed(lm._notes(linear(linear=lifted)), start) == 1
 
 
@@ -374,7 +372,7 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     facts = Fit(measured="x", lower=0.0, upper=9.0, date=False, cells=1, clustered=None)
     clipping = Fit(lower=1.0, upper=5.0, outside=0.02, outside_sd=0.01, points=None)
     release = Fit(held=clipping, info=Fit(name="rounds"), law="gaussian", noise_sd=4.0)
-    release.adjacency = Fit(design_effect=2, person="id")
+    release.adjacency = Fit(counts_persons=True)
     fit = Fit(release=release)
     (note,) = groups._range_notes(fit, facts)
     # The limit of a one-sided interval: 1.645 sds above.
@@ -383,13 +381,15 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     clipping.outside = -0.5
     (note,) = groups._range_notes(fit, facts)
     assert "At most 1.6% of the rows" in note
-    # Quantiles .996 and .95 are together 4.30 sds; of two rows a person.
-    facts.upper = 99.0
+    facts.upper = 99.0  # Quantiles .996 and .95 are together 4.30 sds.
     (note,) = groups._range_notes(fit, facts)
-    assert note.endswith("; up to 9 persons far beyond may be missed.")
-    clipping.points = (0.0, 0.1, 1.0)
+    assert note.endswith("; up to 18 persons far beyond may be missed.")
+    release.adjacency.counts_persons = False
+    clipping.points, reason = (0.0, 0.1, 1.0), "as counts show rows far beyond a shorter range"
     (note,) = groups._range_notes(fit, facts)
-    assert note == "x: 1 to 5, as counts show rows far beyond a shorter range."
+    assert note == f"x: 1 to 5, {reason}; up to 18 rows far beyond may be missed."
+    facts.lower, facts.upper = 1.0, 5.0
+    assert groups._range_notes(fit, facts) == (f"x: 1 to 5, {reason}.",)
     unfound = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="rounds"))), facts)
     assert unfound[0] == "x: the declared range is kept, as no much narrower one was found."
     assert unfound[1:] == header.range_note(facts)

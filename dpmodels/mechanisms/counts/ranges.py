@@ -274,9 +274,8 @@ class Rounds:
         noised = noised_mean if _paired(plan) else noised_counts
         if clip_range is None:
             return noised(self.info, plan, *statistic.cross(), entropy)
-        number, beyond = statistic.measured, tuple[float, ...]()
-        if statistic.groups <= far_points.MOST_GROUPS:
-            beyond = far_points.points_beyond(clip_range, number.lower, number.upper)
+        lower, upper = statistic.measured.lower, statistic.measured.upper
+        beyond = far_points.points_beyond(clip_range, lower, upper, statistic.groups)
         exact, n_rows = statistic.clipped(clip_range.lower, clip_range.upper, beyond).cross()
         if not beyond:
             return replace(noised(self.info, plan, exact, n_rows, entropy), held=clip_range)
@@ -454,8 +453,7 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     ends = ranges.range_cells(number.lower, number.upper)
     exact, n_rows = statistic.over_rows(place_counts, ends).cross()
     cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
-    has_points = statistic.groups <= far_points.MOST_GROUPS
-    at_bound = far_points.BY_CELLS if has_points else ranges.AT_BOUND
+    at_bound = far_points.error_at_bounds(statistic.groups)
     noise = ranges.CellNoise(cells.law, first.noise_sd, at_bound=at_bound)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))

@@ -172,7 +172,7 @@ def centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred:
     ranges, terms = column_ranges(joint.blocks, joint.scaling), slice(public.terms)
     variance, at = np.diag(covariance).copy(), ranges.numbers
     closer = replace(columns, scales={"columns": plan.scales["closer"]})
-    distance, _ = column_distances(joint, means, closer, entropy)
+    distance, _, _ = column_distances(joint, means, closer, entropy)
     narrow = np.minimum((distance / OF_MOST) ** 2, variance)
     narrow = np.where(variance < CLEAR * located.noise, narrow, variance)
     last = released_powers(joint, ranges.narrowed(means, narrow), "nearest", columns, entropy)

@@ -95,8 +95,9 @@ FEWEST_ROWS, COUNT_ERROR, MOMENT_ERROR = 100_000, 0.005, 0.005
 RESPONSE_WEIGHT = 2.0
 # A choice: the second sums are of ranges of so many released sds on both sides.
 NARROWED = 3.0
-# A choice: a variance below so many sds of its noise is read from numbers of rows by size instead.
-RESOLVED = 3.0
+# A choice: a variance, with one sd of its noise, below so many of them is read from numbers of rows
+# by size instead, but is not taken for less than the square of so many sds of noise in the mean.
+RESOLVED, MEAN_ERRORS = 4.0, 2.0
 # A choice: rounds may read some of the rows where all variances are so many sds of their noise.
 WELL_RESOLVED = 10.0
 # A choice: a variance in a whole range is at least what it is less so many sds of its noise.
@@ -362,7 +363,7 @@ def _located(
     first = released_powers(passes, ranges, "powers", plan, entropy)
     is_resolved = bool((first.variance >= WELL_RESOLVED * first.variance_noise).all())
     chosen = passes.thinned(fewest, entropy) if is_resolved else passes
-    distance, rows = column_distances(chosen, first.mean, plan, entropy)
+    distance, inner, rows = column_distances(chosen, first.mean, plan, entropy)
     narrow = np.minimum(np.maximum(distance, first.noise) ** 2, first.variance)
     variance = np.where(first.hidden, narrow, first.variance)
     second = released_powers(
@@ -370,7 +371,8 @@ def _located(
     )
     at = ranges.numbers
     mean = first.mean.copy()
-    mean[at], variance[at] = second.mean[at], second.variance[at]
+    mean[at] = second.mean[at]
+    variance[at] = _counted_variances(first, second, distance, inner)[at]
     covariance = np.diag(variance)
     shares = _put_factors(covariance, ranges, first)
     put_products(covariance, passes.blocks[:-1], passes.scaling, mean, shares)
@@ -383,6 +385,20 @@ def _located(
     certain = np.where(np.isin(np.arange(len(mean)), at), np.maximum(*bounds), 0.0)
     located = mean, covariance, first.weight, rows, response, second.variance_noise, fraction
     return ColumnLocations(*located, certain[:-1]), chosen
+
+
+def _counted_variances(
+    first: PowerLocations, second: PowerLocations, distance: Floats, inner: Floats
+) -> Floats:
+    """Return second variances; where noise hides one, that by the distances to the first mean.
+
+    Where most rows are between two distances, and the second mean is so far from the first, most
+    rows are on that side, and lie as closely as these two distances.
+    """
+    is_aside = np.abs(second.mean - first.mean) >= inner
+    spread = np.where(is_aside, (distance - inner) / 2, distance)
+    counted = np.maximum(spread, MEAN_ERRORS * second.noise) ** 2
+    return np.where(second.hidden, np.minimum(counted, second.variance), second.variance)
 
 
 def released_powers(
@@ -405,13 +421,15 @@ def released_powers(
     level = np.clip(np.maximum(level + noise / 4, noise / 2), 0.0, 0.5)
     variance = 4 * level * (1 - level)
     squares = means[square] / ranges.weight[at] + 0.5 - mean[at] ** 2
-    variance[at] = np.maximum(squares + noise[at], LEAST_SPREAD * noise[at])
+    # Noise in the mean counts twice as far as that is from the middle of its range.
+    spread = noise * np.hypot(1, 2 * mean)
+    variance[at] = np.maximum(squares + spread[at], LEAST_SPREAD * spread[at])
     hidden = np.zeros(len(mean), dtype=np.bool_)
-    hidden[at] = variance[at] < RESOLVED * noise[at]
+    hidden[at] = variance[at] < RESOLVED * spread[at]
     half = ranges.half
     variance = np.clip(variance, 1e-9, 1.0) * half**2
     middle = ranges.middle + half * mean
-    return PowerLocations(middle, variance, hidden, noise * half, noise * half**2, rows, n_rows)
+    return PowerLocations(middle, variance, hidden, noise * half, spread * half**2, rows, n_rows)
 
 
 def _put_factors(
@@ -436,8 +454,8 @@ def _put_factors(
 
 def column_distances(
     passes: Passes, centre: Floats, plan: Plan, entropy: Entropy
-) -> tuple[Floats, float]:
-    """Return by column a distance to the centre that most rows are within, and the rows' number."""
+) -> tuple[Floats, Floats, float]:
+    """Return by column distances that most rows are within, and beyond, and the rows' number."""
     public = passes.scaling
     farthest = public.row_norm + float(np.linalg.norm(centre))
     about = replace(public, centre=public.centre + public.scale * centre, row_norm=farthest)
@@ -446,7 +464,9 @@ def column_distances(
     within = np.cumsum(counts.reshape(exact.shape), axis=1)
     rows = max(float(within[:, -1].mean()), 1.0)
     distances = farthest * 2.0 ** (-np.arange(OCTAVES, -1, -1) / 2)
-    return score_rounds.radius_of_most(distances, within / rows, noise_sd / rows), rows
+    within, noise = within / rows, noise_sd / rows
+    outer = score_rounds.radius_of_most(distances, within, noise)
+    return outer, score_rounds.radius_of_few(distances, within, noise), rows
 
 
 def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy) -> Floats:
