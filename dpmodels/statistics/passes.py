@@ -16,7 +16,7 @@ from dpmodels.design.parts import FACES
 from dpmodels.formula import Block, Design
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import NoiseOfSites
-from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, on_lattice, products, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot
 from dpmodels.statistics.moments import numbers_by_cell
@@ -151,8 +151,7 @@ def turned_moments(
     total: Exact = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
 
     def product(block: Floats) -> Integers:
-        rows = turned(block, matrix, lattice)
-        return np.asarray((rows @ rows.T).astype(np.int64))
+        return products(turned(block, matrix, lattice))
 
     for exact, count in design.blocks(product, lattice, count_public=count_public):
         n_rows += count
@@ -394,7 +393,7 @@ def squares_of_totals(totals: Floats, finer: Lattice, marks: Integers | None = N
 
     `totals`, shape (``finer.columns``, persons), are in units of the ball.
     """
-    ones, n_marks = np.ones(finer.columns), 0 if marks is None else len(marks)
+    n_marks = 0 if marks is None else len(marks)
     size = finer.columns + n_marks
     squares: Exact = np.zeros((size, size), dtype=object)
     # A vector with marks is at most √3 times as long.
@@ -402,15 +401,11 @@ def squares_of_totals(totals: Floats, finer: Lattice, marks: Integers | None = N
     for at in range(0, totals.shape[1], block_rows):
         block = slice(at, at + block_rows)
         vectors = totals[:, block].copy()
-        to_lattice(vectors, ones, 0 * ones, finer)
+        on_lattice(vectors, finer)
         if marks is not None:
             vectors = np.vstack([marks[:, block], vectors])
-        squares = squares + (_products(vectors) if finer.bits <= MAX_BITS else _wide(vectors))
+        squares = squares + (products(vectors) if finer.bits <= MAX_BITS else _wide(vectors))
     return squares
-
-
-def _products(vectors: Floats) -> Integers:
-    return np.asarray((vectors @ vectors.T).astype(np.int64))
 
 
 def _wide(vectors: Floats) -> Objects:
@@ -419,7 +414,7 @@ def _wide(vectors: Floats) -> Objects:
     high = np.floor(vectors / word)
     low = vectors - high * word
     between = (high @ low.T).astype(np.int64).astype(object)
-    squares, rest = (_products(part).astype(object) for part in (high, low))
+    squares, rest = (products(part).astype(object) for part in (high, low))
     return np.asarray(squares * word**2 + (between + between.T) * word + rest)
 
 
@@ -487,12 +482,10 @@ def score_squares(
     partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
     them, and its norm is held on the integers that are added.
     """
-    scores_of, ones = score.function(lattice), np.ones(finer.columns)
+    scores_of = score.function(lattice)
 
     def of_block(block: Floats) -> Integers:
-        scores = scores_of(block)
-        to_lattice(scores, ones, 0 * ones, finer)
-        return np.asarray((scores @ scores.T).astype(np.int64))
+        return products(on_lattice(scores_of(block), finer))
 
     words = _words(score, finer)
     return summed("squares of scores", of_block, design, lattice, words, count_public)
