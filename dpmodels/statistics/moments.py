@@ -40,13 +40,13 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     if (in_database := design.summed(lattice)) is not None:
         total, n_rows, rows = in_database
     by_block = rows.blocks(products, lattice, count_public=count_public)
-    total, n_added = _added(total, by_block)
+    total, n_added = added(total, by_block)
     words = {"lattice": repr(lattice)}
     basis = partial(fingerprint, design, words, count_public=count_public)
     return Statistic(_NAME, total, n_rows + n_added, basis)
 
 
-def _added(total: Objects, products: Iterable[tuple[Integers, int]]) -> tuple[Objects, int]:
+def added(total: Objects, products: Iterable[tuple[Integers, int]]) -> tuple[Objects, int]:
     """Add products of blocks, in Python integers where 64 bits might not hold them, and rows."""
     pending, n_rows = np.zeros(total.shape, dtype=np.int64), 0
     for block, (product, count) in enumerate(products, start=1):
@@ -236,7 +236,7 @@ class MomentsByLength(Statistic):
         to_lattice(rows[1:], ones / inner.steps, 0 * ones, inner)
         starts = range(0, rows.shape[1], inner.block_rows)
         blocks = (rows[:, at : at + inner.block_rows] for at in starts)
-        total, _ = _added(self._shorter, ((products(block), block.shape[1]) for block in blocks))
+        total, _ = added(self._shorter, ((products(block), block.shape[1]) for block in blocks))
         for line in (total[0], total[:, 0]):
             line[:] = line // 2**inner.bits * inner.inner
         return total
@@ -267,7 +267,7 @@ def moments_by_length(
             longer.append(rows)
             yield product, count
 
-    shorter, n_rows = _added(np.zeros((lattice.columns + 1,) * 2, dtype=object), sums())
+    shorter, n_rows = added(np.zeros((lattice.columns + 1,) * 2, dtype=object), sums())
     rows = np.concatenate(longer, axis=1)
     return MomentsByLength(by_length.astype(object), n_rows, shorter, rows, shortest)
 
@@ -316,10 +316,7 @@ def cells_of(values: Floats, limits: Floats | tuple[float, ...]) -> Integers:
     table = _cell_table(tuple(np.asarray(limits, dtype=np.float64).tolist()))
     if table is None:
         return np.asarray(np.searchsorted(limits, values))
-    entries = values.view(np.int64) >> _TRAILING_BITS
-    np.maximum(entries, table.first, out=entries)
-    np.minimum(entries, table.first + len(table.cell) - 1, out=entries)
-    entries -= table.first
+    entries = (values.view(np.int64) >> _TRAILING_BITS) - table.first
     cells = table.cell.take(entries, mode="clip")
     cells += values > table.limit.take(entries, mode="clip")
     return cells

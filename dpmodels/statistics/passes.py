@@ -19,7 +19,7 @@ from dpmodels.noise.discrete import NoiseOfSites
 from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, on_lattice, products, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot
-from dpmodels.statistics.moments import numbers_by_cell
+from dpmodels.statistics.moments import added, numbers_by_cell
 from dpmodels.statistics.statistic import (
     OverDesigns,
     Statistic,
@@ -30,8 +30,6 @@ from dpmodels.statistics.statistic import (
 )
 from dpmodels.typing import Exact, Floats, Indices, Integers, Objects
 
-# Sums of so many rows times the squared radius fit 64-bit integers.
-FITS_INT64 = 2**62
 # Integers below 2**53 keep all digits beside powers of 2 below this.
 _NORMAL_POWERS: Final = 900
 # A choice: rounds of a quarter of the rows or less take that much less time.
@@ -147,21 +145,17 @@ def turned_moments(
     design: PrivateDesign, lattice: Lattice, transform: Floats, *, count_public: bool
 ) -> Statistic:
     """Sum what :meth:`Passes.within` sums over the rows of one design."""
-    matrix, n_rows = turn(transform, lattice), 0
-    total: Exact = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
+    matrix = turn(transform, lattice)
 
     def product(block: Floats) -> Integers:
         return products(turned(block, matrix, lattice))
 
-    for exact, count in design.blocks(product, lattice, count_public=count_public):
-        n_rows += count
-        if n_rows * 4**lattice.bits >= FITS_INT64:
-            total = total.astype(object)
-        total = total + exact
+    zeros: Objects = np.zeros((lattice.columns + 1,) * 2, dtype=object)
+    total, n_rows = added(zeros, design.blocks(product, lattice, count_public=count_public))
     words = {"lattice": repr(lattice)}
     basis = fingerprint(design, words, count_public=count_public)
     basis = basis.also({"transform": digest_of(transform)})
-    return Statistic("moments of transformed rows", total.astype(object), n_rows, basis)
+    return Statistic("moments of transformed rows", total, n_rows, basis)
 
 
 def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:

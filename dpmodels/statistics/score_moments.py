@@ -17,8 +17,6 @@ from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
 _HALF = math.sqrt(0.5) * (1 - 2.0**-40)
-# A choice: fewer rows of a block are copied to be computed again.
-FEW = 0.5
 
 
 class ColumnPowers(NamedTuple):
@@ -60,7 +58,7 @@ def power_sums(
         else:
             q = _powers(block[1:], unit, powers, finer.steps)
             near = _near_surface(q, 1.0, finer)
-            if len(near) > FEW * block.shape[1]:
+            if 2 * len(near) > block.shape[1]:  # Not worth a copy
                 q = on_lattice(_held_powers(block[1:], unit, powers), finer)
             elif len(near):
                 q[:, near] = on_lattice(_held_powers(block[1:, near], unit, powers), finer)
