@@ -127,7 +127,7 @@ def to_lattice(
 
 def on_lattice(rows: Floats, lattice: Lattice, squares: Floats | None = None) -> Floats:
     """Round rows, in units of the ball's radius, to the lattice in place, and return them."""
-    ones = np.ones(lattice.columns)
+    ones = np.ones(len(rows))
     to_lattice(rows, ones, 0 * ones, lattice, squares=squares)
     return rows
 
@@ -140,9 +140,9 @@ def products(rows: Floats) -> Integers:
     """Return ``rows rowsᵀ`` of a block of integers, exact in any order."""
     if len(rows) > FEW_LINES:
         return np.asarray((rows @ rows.T).astype(np.int64))
-    most = rows @ rows[:-1].T
-    last = np.append(most[-1], rows[-1] @ rows[-1])
-    return np.column_stack([most, last]).astype(np.int64)
+    columns = rows @ rows[:-1].T
+    last_column = np.append(columns[-1], rows[-1] @ rows[-1])
+    return np.column_stack([columns, last_column]).astype(np.int64)
 
 
 def _squared_norms(rows: Floats, lattice: Lattice, out: Floats | None = None) -> Floats:

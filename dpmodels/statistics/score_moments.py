@@ -57,11 +57,13 @@ def power_sums(
             q, count = _weighted_powers(block, lattice, unit, powers, finer)
         else:
             q = _powers(block[1:], unit, powers, finer.steps)
-            near = _near_surface(q, 1.0, finer)
-            if 2 * len(near) > block.shape[1]:  # Not worth a copy
+            candidates = _near_surface(q, 1.0, finer)
+            if 2 * len(candidates) > block.shape[1]:  # Not worth a copy
                 q = on_lattice(_held_powers(block[1:], unit, powers), finer)
-            elif len(near):
-                q[:, near] = on_lattice(_held_powers(block[1:, near], unit, powers), finer)
+            elif len(candidates):
+                q[:, candidates] = on_lattice(
+                    _held_powers(block[1:, candidates], unit, powers), finer
+                )
             _empty(q, complete)
             count = np.count_nonzero(complete) * finer.radius
         return np.append(count, q @ ones).astype(np.int64)
@@ -251,12 +253,12 @@ def _held(block: Floats, matrix: passes.Turn, finer: Lattice) -> Floats:
     np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])
     rows *= finer.steps
     np.rint(rows, out=rows)
-    near = _near_surface(rows[:-1], _HALF, finer, rows[-1])
-    if near.size:
-        those = matrix.times(block[:, near])
+    candidates = _near_surface(rows[:-1], _HALF, finer, rows[-1])
+    if candidates.size:
+        those = matrix.times(block[:, candidates])
         those *= _HALF / np.maximum(_norms(those[:-1]), _HALF)
         np.clip(those[-1], -_HALF, _HALF, out=those[-1])
-        rows[:, near] = on_lattice(those, finer)
+        rows[:, candidates] = on_lattice(those, finer)
     _empty(rows, block[0] != 0)
     return rows
 

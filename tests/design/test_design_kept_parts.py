@@ -77,9 +77,9 @@ def test_rows_stay_on_the_first_lattice_of_their_scaling(monkeypatch):
     assert measured(design, Lattice(20, size)) == expected
     assert len(calls) == 1
     coarse = measured(private_design(FORMULA, table(), BOOK), Lattice(12, size))
-    other = replace(design, scaling=replace(design.scaling, row_norm=0.4))
+    smaller_ball = replace(design, scaling=replace(design.scaling, row_norm=0.4))
     assert measured(design, Lattice(12, size)) == coarse
-    assert measured(other, Lattice(20, size)) != expected
+    assert measured(smaller_ball, Lattice(20, size)) != expected
     assert len(calls) == 7
     weighted = WeightedDesign(design.rows, design.public, design.scaling, "w", BOOK["w"])
     assert not weighted._keeps_integers

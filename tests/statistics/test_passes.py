@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -126,7 +127,7 @@ def test_sums_beyond_64_bits_are_python_integers(monkeypatch):
     data = table(97)
     pooled = passes_of(data).within(TRANSFORMS["mixed"]).cross()[0].tolist()
     monkeypatch.setattr(Lattice, "block_rows", 5)
-    monkeypatch.setattr("dpmodels.statistics.moments.BLOCKS_PER_CARRY", 2)
+    monkeypatch.setattr(sys.modules["dpmodels.statistics.moments"], "BLOCKS_PER_CARRY", 2)
     assert passes_of(data).within(TRANSFORMS["mixed"]).cross()[0].tolist() == pooled
 
 

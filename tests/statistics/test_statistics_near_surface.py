@@ -21,7 +21,7 @@ def blocks(rng):
     return rows
 
 
-def held(block, matrix, finer):
+def shortened_first(block, matrix, finer):
     """Score coordinates, without a shortcut: each row is shortened before it is rounded."""
     rows = matrix.times(block)
     rows *= HALF / np.maximum(score_moments._norms(rows[:-1]), HALF)
@@ -40,7 +40,7 @@ def test_coordinates_are_those_of_rows_shortened_one_by_one(size):
     for transform in (np.diag([size, 0, 0, 1.0]), np.diag([0, size, size, 1.0]), size * directions):
         matrix = turn(transform, LATTICE, LATTICE.bits)
         with np.errstate(over="ignore"):
-            expected = held(block, matrix, FINER)
+            expected = shortened_first(block, matrix, FINER)
         assert (score_moments._held(block, matrix, FINER) == expected).all()
         assert ((expected**2).sum(axis=0) <= FINER.radius**2).all()
 
@@ -51,9 +51,9 @@ def test_rows_that_may_be_too_long_are_among_those_near_the_surface():
     rows *= rng.choice([0.5, 1 - 1e-6, 1 - 1e-9, 1.0, 1 + 1e-9, 2.0], 20_000) / lengths(rows)
     lattice = Lattice(12, 5)
     is_long = lengths(rows) > 1
-    near = score_moments._near_surface(np.rint(rows * lattice.steps), 1.0, lattice)
-    assert is_long[near].sum() == is_long.sum()
-    assert lengths(rows)[near].min() > 0.99
+    positions = score_moments._near_surface(np.rint(rows * lattice.steps), 1.0, lattice)
+    assert is_long[positions].sum() == is_long.sum()
+    assert lengths(rows)[positions].min() > 0.99
 
 
 @pytest.mark.parametrize("lines", [1, 2, 12, 16, 17, 30])
