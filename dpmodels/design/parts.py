@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -33,6 +33,7 @@ from dpmodels.formula.values import BoundSide
 from dpmodels.frames.persons import cell_bytes
 from dpmodels.frames.protocol import Chunk, unfinished
 from dpmodels.noise import Entropy, derived
+from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.typing import Array, Floats, Integers
 
 
@@ -53,7 +54,7 @@ class Part(NamedTuple):
     persons are numbered from 0, and -1 means no person. A row that does not count is treated as
     incomplete. `coded` has the columns of a coded formula, each of shape (rows,), where they are in
     memory; then `columns` has only those that are used beside them. `counter` are counts by bounds
-    that the rows are to be added to.
+    that the rows are to be added to, `integers` the rows on a lattice, if they are to be kept.
     """
 
     columns: Mapping[str, Floats]
@@ -62,6 +63,7 @@ class Part(NamedTuple):
     persons: Array | None = None
     coded: Sequence[Floats] | None = None
     counter: BoundCounts | None = None
+    integers: KeptIntegers | None = None
 
     @property
     def rows(self) -> int:
@@ -109,18 +111,41 @@ MOST_BYTES: Final = 400 * 2**20
 """A choice: 10^6 rows of 50 numbers fit, and a process stays below 700 MB beside them."""
 
 
+class KeptIntegers(Unshown):
+    """The integers of a part of rows on the first lattice that they are brought to."""
+
+    def __init__(self) -> None:
+        self._lattice: Lattice | None = None
+        self._rows: NDArray[np.float32] | None = None
+
+    def on(self, lattice: Lattice) -> NDArray[np.float32] | None:
+        """Return the rows on a lattice, None where they are not kept."""
+        return self._rows if lattice == self._lattice else None
+
+    def keep(self, lattice: Lattice, rows: Floats) -> None:
+        """Keep rows of a first lattice of at most 20 bits, which floats of 32 bits hold."""
+        if self._lattice is None and lattice.bits <= MAX_BITS:
+            self._lattice, self._rows = lattice, rows.astype(np.float32)
+
+
 class KeptParts(Unshown):
     """Parts of rows as the first complete reading gave them.
 
-    `key` is what they are for: a coded formula, or None for rows as they are read. Where the number
-    of rows is given, none stay if the first part says that they will not fit.
+    `key` is what they are for: a coded formula, or None for rows as they are read, and `scaling`
+    that of which integers stay too. Where the number of rows is given, none stay if the first part
+    says that they will not fit.
     """
 
-    def __init__(self, key: object, n_rows: int | None = None) -> None:
+    def __init__(self, key: object, n_rows: int | None = None, scaling: object = None) -> None:
         self.key = key
+        self.scaling = scaling
         self._n_rows = n_rows
         self.parts: list[Part] | None = None  # None before a complete reading
         self.all_fit = True
+
+    def integers(self, n_lines: int) -> KeptIntegers | None:
+        """Return what keeps integers of a part, of so many lines; None if all would not fit."""
+        return KeptIntegers() if 0 < 12 * n_lines * (self._n_rows or 0) <= MOST_BYTES else None
 
     def start(self) -> None:
         """Start a reading."""
@@ -154,6 +179,10 @@ class KeptParts(Unshown):
         self.complete()
 
 
+Beyond = Mapping[str, tuple[bool, bool]]
+_UNKNOWN: Final[Beyond] = {}
+
+
 class BoundCounts(Unshown):
     """Numbers of rows below, between and above bounds, and incomplete ones, by column.
 
@@ -173,11 +202,9 @@ class BoundCounts(Unshown):
         """Start a reading."""
         self._pending: list[Integers] = []
 
-    def add(
-        self, columns: Mapping[str, Floats], within: Container[str] = (), times: int = 1
-    ) -> None:
-        """Count rows some times; the columns `within` are known to be between their bounds."""
-        self._pending.append(times * by_bounds(self._sides, columns, within))
+    def add(self, columns: Mapping[str, Floats], beyond: Beyond = _UNKNOWN, times: int = 1) -> None:
+        """Count rows some times; see :func:`by_bounds` for `beyond`."""
+        self._pending.append(times * by_bounds(self._sides, columns, beyond))
 
     def complete(self) -> None:
         """Let the counts be those of the rows that were read."""
@@ -185,22 +212,27 @@ class BoundCounts(Unshown):
 
 
 def by_bounds(
-    sides: Sequence[BoundSide], columns: Mapping[str, Floats], within: Container[str] = ()
+    sides: Sequence[BoundSide], columns: Mapping[str, Floats], beyond: Beyond = _UNKNOWN
 ) -> Integers:
-    """Count rows below, between and above bounds, and incomplete ones, shape (sides, 4)."""
+    """Count rows below, between and above bounds, and incomplete ones, shape (sides, 4).
+
+    `beyond` says of complete columns whether numbers may be below their bounds, and above.
+    """
     counts = np.zeros((len(sides), 4), dtype=np.int64)
     for line, side in zip(counts, sides, strict=True):
-        values = columns[side.name]
-        line[1] = len(values)
-        if side.name in within:
-            continue
-        # A nan is smallest and largest, and neither within bounds nor beyond them.
-        smallest = np.minimum.reduce(values, initial=np.inf)
-        largest = np.maximum.reduce(values, initial=-np.inf)
-        if not (smallest >= side.lower and largest <= side.upper):
-            masks = (values < side.lower, values > side.upper, np.isnan(values))
-            line[[0, 2, 3]] = [np.count_nonzero(beyond) for beyond in masks]
-            line[1] -= line[[0, 2, 3]].sum()
+        values, is_missing = columns[side.name], False
+        if side.name in beyond:
+            is_below, is_above = beyond[side.name]
+        else:
+            # A nan is smallest and largest, and neither within bounds nor beyond them.
+            smallest = float(np.minimum.reduce(values, initial=np.inf))
+            largest = float(np.maximum.reduce(values, initial=-np.inf))
+            is_below, is_above = not smallest >= side.lower, not largest <= side.upper
+            is_missing = smallest != smallest
+        line[0] = np.count_nonzero(values < side.lower) if is_below else 0
+        line[2] = np.count_nonzero(values > side.upper) if is_above else 0
+        line[3] = np.count_nonzero(np.isnan(values)) if is_missing else 0
+        line[1] = len(values) - line[[0, 2, 3]].sum()
     return counts
 
 

@@ -35,11 +35,13 @@ from dpmodels.noise.lattice import (
     one_blas_thread,
     to_lattice,
 )
-from dpmodels.typing import Flags, Floats
+from dpmodels.typing import Floats
 
 # Rows are coded for several blocks at a time, so that threads wait less and columns are read in
 # long runs; or fewer of many columns, so that a processor's cache holds their cells.
 BLOCKS_A_TURN = 4
+# Rows and their products that a processor's cache holds: a choice.
+CACHED_ROWS = 4096
 CELLS_A_TURN, FEWEST_A_TURN = 2**20, 512
 # Parts in memory that threads take on before their answers are added up.
 PARTS_AT_ONCE = 32
@@ -77,7 +79,7 @@ class PrivateDesign(BoundRows):
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read: a FrameError."""
         self.rows.require_passes()
-        self.rows.keep(self.public)
+        self.rows.keep(self.public, self.scaling)
 
     def blocks(
         self,
@@ -86,10 +88,11 @@ class PrivateDesign(BoundRows):
         *,
         count_public: bool,
         with_norms: bool = False,
+        most_rows: int = CACHED_ROWS,
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
 
-        The function takes integer rows, shape (columns + 1, rows) with at most
+        The function takes integer rows, shape (columns + 1, rows) with at most `most_rows` and
         ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and 0,
         like all else in it, where it is not. A row's integers follow from it and public facts
         alone. Its results, multiplied by how often the rows count, are yielded in any order with
@@ -99,13 +102,22 @@ class PrivateDesign(BoundRows):
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
+            kept = part.integers if self._keeps_integers else None
+            integers = None if kept is None else kept.on(lattice)
             squares = [np.empty(part.rows)] if with_norms else []
-            arrays = [self._augmented(part, lattice, *squares), *squares]
+            if integers is None:
+                augmented = self._augmented(part, lattice, *squares)
+                if kept is not None:
+                    kept.keep(lattice, augmented)
 
             def of_span(span: Span) -> Answer:
-                return function(*(array[..., span] for array in arrays))
+                if integers is None:
+                    return function(*(array[..., span] for array in (augmented, *squares)))
+                block = integers[:, span].astype(np.float64)
+                norms = [np.einsum("ij,ij->j", block[1:], block[1:]) for _ in squares]
+                return function(block, *norms)
 
-            return list(in_blocks(part, lattice.block_rows, of_span))
+            return list(in_blocks(part, min(lattice.block_rows, most_rows), of_span))
 
         for results in self._mapped(counted, lattice, count_public):
             yield from results
@@ -188,8 +200,16 @@ class PrivateDesign(BoundRows):
         """Evaluate the formula for several passes, and apply the function of the first."""
         columns = {name: part.columns[name] for name in self._beside}
         part = part._replace(coded=list(map(np.ascontiguousarray, self._coded(part))))
-        kept = Part(columns, None, part.places, part.persons, part.coded)
-        return kept, function(part)
+        assert self.rows.kept is not None
+        integers = self.rows.kept.integers(len(self.public.names) + 1)
+        kept = Part(columns, None, part.places, part.persons, part.coded, integers=integers)
+        return kept, function(part._replace(integers=integers))
+
+    @property
+    def _keeps_integers(self) -> bool:
+        """Whether integers are those of the kept rows by their scaling, and nothing else."""
+        kept = self.rows.kept
+        return type(self) is PrivateDesign and kept is not None and kept.scaling is self.scaling
 
     def _coded(self, part: Part) -> Sequence[Floats]:
         """Return the coded columns, nan in rows that do not count; numbers as they are read."""
@@ -208,11 +228,10 @@ class PrivateDesign(BoundRows):
         self._place(augmented, part, lattice, squares, extremes)
         if part.counter is not None:
             names = self.public.plain
-            is_within: Flags = np.zeros(0, dtype=np.bool_)
-            if names:
-                lower, upper = part.counter.ends(names) * (self._factor * lattice.steps)
-                is_within = (extremes[0] > lower) & (extremes[1] < upper)
-            part.counter.add(part.of_counted, set(compress(names, is_within)))
+            ends = part.counter.ends(names) * (self._factor * lattice.steps) if names else extremes
+            beyond = (extremes[0] <= ends[0]).tolist(), (extremes[1] >= ends[1]).tolist()
+            by_name = zip(names, zip(*beyond, strict=True), strict=False)
+            part.counter.add(part.of_counted, dict(compress(by_name, ~np.isnan(extremes[0]))))
         return augmented
 
     @property

@@ -279,14 +279,17 @@ class Rows(Unshown):
             if part.persons is None or part.rows > 1 or int(part.persons[0]) >= 0:
                 yield part, weights if part.counted is None else np.where(part.counted, weights, 0)
 
-    def keep(self, key: object) -> KeptParts:
-        """Keep what readings give to a request, in memory; `key` stands for what they are."""
+    def keep(self, key: object, scaling: object = None) -> KeptParts:
+        """Keep what readings give to a request, in memory; `key` stands for what they are.
+
+        And integers of the rows by a scaling.
+        """
         if self.kept is None or self.kept.key is not key:
             is_counted = self.terms.neighbours.n_public and self.scattered is None
             n_rows = self.source.nrows if is_counted else None
             if n_rows and self.thinning is not None:
                 n_rows = self.thinning.expected(n_rows)
-            self.kept = KeptParts(key, n_rows)
+            self.kept = KeptParts(key, n_rows, scaling)
         return self.kept
 
     @property

@@ -8,8 +8,8 @@ float64 arithmetic on them is exact whatever the order, the threads or fused ope
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmodels.errors import BudgetError
-from dpmodels.typing import Flags, Floats
+from dpmodels.typing import Flags, Floats, Integers
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -28,8 +28,6 @@ MAX_BITS = 20
 FINE_BITS = 40
 # A choice: on a coarser lattice rounding would show beside any row.
 MIN_BITS = 8
-# Cells of numpy's buffer, fewer than twice the rows of most blocks: a choice.
-SMALL_BUFFER = 256
 
 
 @dataclass(frozen=True)
@@ -102,11 +100,7 @@ def to_lattice(
     """
     rows = np.asarray(columns) if out is None else out
     factor, shift, limit = factor * lattice.steps, shift * lattice.steps, lattice.radius**2
-    is_inside = multiply_columns(columns, factor, rows, ends, extremes)
-    if shift.any():
-        with unbuffered():
-            np.subtract(rows, shift[:, None], out=rows)
-    np.rint(rows, out=rows)
+    is_inside = multiply_columns(columns, factor, rows, ends, extremes, shift)
     if is_inside and squares is None and lattice.bits <= MAX_BITS:
         # No row is longer than the farthest corner (docs/theory.md, Theorem 100).
         corners = np.rint(np.stack(ends) * factor - shift)
@@ -131,6 +125,26 @@ def to_lattice(
     return complete
 
 
+def on_lattice(rows: Floats, lattice: Lattice, squares: Floats | None = None) -> Floats:
+    """Round rows, in units of the ball's radius, to the lattice in place, and return them."""
+    ones = np.ones(len(rows))
+    to_lattice(rows, ones, 0 * ones, lattice, squares=squares)
+    return rows
+
+
+# A choice: of so many lines a product is faster than half of one of an array with itself.
+FEW_LINES = 16
+
+
+def products(rows: Floats) -> Integers:
+    """Return ``rows rowsᵀ`` of a block of integers, exact in any order."""
+    if len(rows) > FEW_LINES:
+        return np.asarray((rows @ rows.T).astype(np.int64))
+    columns = rows @ rows[:-1].T
+    last_column = np.append(columns[-1], rows[-1] @ rows[-1])
+    return np.column_stack([columns, last_column]).astype(np.int64)
+
+
 def _squared_norms(rows: Floats, lattice: Lattice, out: Floats | None = None) -> Floats:
     if lattice.bits <= MAX_BITS:
         return np.asarray(np.einsum("ij,ij->j", rows, rows, out=out))
@@ -143,42 +157,32 @@ def multiply_columns(
     out: Floats,
     ends: Sequence[Floats] = (),
     extremes: Floats | None = None,
+    shift: Floats | None = None,
 ) -> bool:
     """Write each column times its factor into a line of `out`, which may be the columns.
 
     With `ends` and positive factors columns are clipped first (docs/theory.md, Theorem 100), and
-    True comes back if none had to be or had a nan. See :func:`to_lattice` for `extremes`.
+    True comes back if none had to be or had a nan. See :func:`to_lattice` for `extremes`. With a
+    `shift` lines are rounded, less their shift. Line by line, since a processor's cache holds one.
     """
-    with unbuffered(), np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(columns, np.ndarray):
-            np.multiply(columns, factor[:, None], out=out)
-        else:
-            for column, by, line in zip(columns, factor.tolist(), out, strict=True):
-                np.multiply(column, by, out=line)
-        if not ends:
-            return False
-        extremes = np.empty((2, len(out))) if extremes is None else extremes
-        np.minimum.reduce(out, axis=1, out=extremes[0], initial=np.inf)
-        np.maximum.reduce(out, axis=1, out=extremes[1], initial=-np.inf)
-        lower, upper = (end * factor for end in ends)
-        is_inside = bool(((extremes[0] >= lower) & (extremes[1] <= upper)).all())
-        if not is_inside:
-            np.clip(out, lower[:, None], upper[:, None], out=out)
-        return is_inside
-
-
-@contextmanager
-def unbuffered() -> Iterator[None]:
-    """Let numpy combine columns with one number each, without copies of that number.
-
-    It copies it for all rows where there are fewer than half its buffer, which takes longer than
-    the operation. What an operation on each number gives does not depend on the buffer.
-    """
-    size = np.setbufsize(SMALL_BUFFER)
-    try:
-        yield
-    finally:
-        np.setbufsize(size)
+    is_inside = bool(ends)
+    extremes = np.empty((2, len(out))) if extremes is None else extremes
+    with np.errstate(over="ignore", invalid="ignore"):
+        lower, upper = (end * factor for end in ends or (factor, factor))
+        for at, (column, by, line) in enumerate(zip(columns, factor.tolist(), out, strict=True)):
+            np.multiply(column, by, out=line)
+            if ends:
+                low, high = lower[at], upper[at]
+                extremes[0, at] = smallest = np.minimum.reduce(line, initial=np.inf)
+                extremes[1, at] = largest = np.maximum.reduce(line, initial=-np.inf)
+                if not (smallest >= low and largest <= high):
+                    is_inside = False
+                    np.clip(line, low, high, out=line)
+            if shift is not None:
+                if shift[at]:
+                    np.subtract(line, shift[at], out=line)
+                np.rint(line, out=line)
+    return is_inside
 
 
 def lengths(rows: Floats) -> Floats:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import Lattice
+from dpmodels.noise.lattice import Lattice, products
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
 from dpmodels.typing import Floats, Integers, Numbers, Scalars
@@ -131,7 +131,7 @@ def clipped_moments(
     size, n_rows = lattice.columns + 1, 0
     kind: np.dtype[np.generic] = np.dtype(np.int64)
     for bands, count in design.blocks(
-        lambda block: _products(block, lattice, halvings), lattice, count_public=count_public
+        lambda block: _by_band(block, lattice, halvings), lattice, count_public=count_public
     ):
         n_rows += count
         if n_rows * 4**lattice.bits >= FITS_INT64:
@@ -144,20 +144,20 @@ def clipped_moments(
     return Statistic("clipped moments", _levels(sums, halvings, size, kind), n_rows, basis)
 
 
-def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Integers]:
+def _by_band(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Integers]:
     """Sum products over each band of a block; every partial sum is below 2**53."""
     norms = np.einsum("ij,ij->j", block[1:], block[1:])
     limits = lattice.radius**2 / 4.0 ** np.arange(1, halvings + 1)
     bands = (norms <= limits[:, None]).sum(axis=0)
-    products = {}
+    sums = {}
     for band in np.unique(bands).tolist():
         chosen = bands == band
         rows = block[:, chosen]
-        products[Band(band, at_surface=False)] = (rows @ rows.T).astype(np.int64)
+        sums[Band(band, at_surface=False)] = products(rows)
         if band < halvings:
             _clip(rows, norms[chosen], lattice)
-            products[Band(band, at_surface=True)] = (rows @ rows.T).astype(np.int64)
-    return products
+            sums[Band(band, at_surface=True)] = products(rows)
+    return sums
 
 
 def _clip(rows: Floats, norms: Floats, lattice: Lattice) -> None:
@@ -222,12 +222,12 @@ def fourth_moments(
     """
     most = (np.minimum(np.array(limits), 1.0) * lattice.radius) ** 2
 
-    def products(block: Floats) -> Integers:
+    def of_block(block: Floats) -> Integers:
         squares = np.floor(np.minimum(block[1:] ** 2, most[:, None]) * unit)
-        return np.asarray((squares @ squares.T).astype(np.int64))
+        return products(squares)
 
     facts = {"limits": str(limits), "unit": repr(unit)}
-    return summed("fourth moments", products, design, lattice, facts, count_public)
+    return summed("fourth moments", of_block, design, lattice, facts, count_public)
 
 
 @additive

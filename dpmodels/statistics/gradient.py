@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise import Entropy
-from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, on_lattice, products
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair, exact_integers, rounded
 from dpmodels.statistics.losses import Logistic, Loss, Multinomial, Poisson, Predictors, mean_bend
@@ -26,7 +26,7 @@ from dpmodels.statistics.statistic import (
     one_pass,
     total_of,
 )
-from dpmodels.typing import Floats, Numbers, Objects
+from dpmodels.typing import Floats, Integers, Numbers, Objects
 
 # Units of a miss of 1: finer than the sampling error of one row.
 MISS = 2**20
@@ -237,8 +237,7 @@ class Gradients(OverDesigns[PrivateDesign]):
         def summed(block: Floats) -> Floats:
             z, linear = self._predictors.linear_rows(block, self.lattice, parameter)
             pulled = _times(-self._pull(linear, block), z)
-            _round(pulled, lattice)
-            return np.asarray(pulled.sum(axis=1))
+            return np.asarray(on_lattice(pulled, lattice).sum(axis=1))
 
         basis = self._at(parameter, lattice)
         return self._sum("gradient", summed, (self.columns,), basis)
@@ -324,9 +323,9 @@ class Gradients(OverDesigns[PrivateDesign]):
         lattice: Lattice,
         weight: Callable[[Floats, Floats], Floats],
     ) -> Statistic:
-        def summed(block: Floats) -> Floats:
+        def summed(block: Floats) -> Integers:
             z, linear = self._predictors.linear_rows(block, self.lattice, parameter)
-            return _squares(_times(weight(linear, block), z), lattice)
+            return products(on_lattice(_times(weight(linear, block), z), lattice))
 
         size = self.columns
         return self._sum(name, summed, (size, size), self._at(parameter, lattice))
@@ -337,9 +336,10 @@ class Gradients(OverDesigns[PrivateDesign]):
         def summed(block: Floats) -> Numbers:
             z, linear = self._predictors.linear_rows(block, self.lattice, parameter)
             chances = loss.chances(linear)
-            total = -_squares(_times(chances, z), lattice).reshape((levels, columns) * 2)
+            total = -products(on_lattice(_times(chances, z), lattice))
+            total = total.reshape((levels, columns) * 2)
             for level, root in enumerate(np.sqrt(chances)):
-                total[level, :, level] += _squares(z * root, lattice)
+                total[level, :, level] += products(on_lattice(z * root, lattice))
             return np.asarray(total.reshape((self.columns,) * 2))
 
         basis = self._at(parameter, lattice)
@@ -454,7 +454,11 @@ class Gradients(OverDesigns[PrivateDesign]):
     def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         public = self.count_public and counted
         for design in self.designs:
-            yield from design.blocks(function, self.lattice, count_public=public)
+            # Sums of floats depend on the number of rows.
+            most_rows = self.lattice.block_rows
+            yield from design.blocks(
+                function, self.lattice, count_public=public, most_rows=most_rows
+            )
 
 
 class _PreciseSums(NamedTuple):
@@ -530,15 +534,3 @@ def _by_cell(values: Floats, ends: Floats) -> Floats:
 def _times(weights: Floats, z: Floats) -> Floats:
     """Return z times each line of weights, shape (lines * columns, rows)."""
     return np.asarray(weights[:, None] * z).reshape(-1, z.shape[1])
-
-
-def _round(rows: Floats, lattice: Lattice) -> None:
-    """Bring rows of the unit ball to the lattice, none longer than its radius."""
-    columns = np.ones(len(rows))
-    to_lattice(rows, columns, 0 * columns, lattice)
-
-
-def _squares(rows: Floats, lattice: Lattice) -> Numbers:
-    """Return the sum of squares of rows brought to the lattice, whole numbers."""
-    _round(rows, lattice)
-    return np.asarray(rows @ rows.T).astype(np.int64)

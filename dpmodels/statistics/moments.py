@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.lattice import Lattice, products, to_lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
 from dpmodels.typing import Floats, Integers, Objects
@@ -39,14 +39,14 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     n_rows, rows = 0, design
     if (in_database := design.summed(lattice)) is not None:
         total, n_rows, rows = in_database
-    products = rows.blocks(_products, lattice, count_public=count_public)
-    total, n_added = _added(total, products)
+    by_block = rows.blocks(products, lattice, count_public=count_public)
+    total, n_added = added(total, by_block)
     words = {"lattice": repr(lattice)}
     basis = partial(fingerprint, design, words, count_public=count_public)
     return Statistic(_NAME, total, n_rows + n_added, basis)
 
 
-def _added(total: Objects, products: Iterable[tuple[Integers, int]]) -> tuple[Objects, int]:
+def added(total: Objects, products: Iterable[tuple[Integers, int]]) -> tuple[Objects, int]:
     """Add products of blocks, in Python integers where 64 bits might not hold them, and rows."""
     pending, n_rows = np.zeros(total.shape, dtype=np.int64), 0
     for block, (product, count) in enumerate(products, start=1):
@@ -56,10 +56,6 @@ def _added(total: Objects, products: Iterable[tuple[Integers, int]]) -> tuple[Ob
             total = total + pending
             pending[:] = 0
     return np.asarray(total + pending), n_rows
-
-
-def _products(block: Floats) -> Integers:
-    return np.asarray((block @ block.T).astype(np.int64))
 
 
 def is_moments(statistic: Statistic) -> bool:
@@ -240,7 +236,7 @@ class MomentsByLength(Statistic):
         to_lattice(rows[1:], ones / inner.steps, 0 * ones, inner)
         starts = range(0, rows.shape[1], inner.block_rows)
         blocks = (rows[:, at : at + inner.block_rows] for at in starts)
-        total, _ = _added(self._shorter, ((_products(block), block.shape[1]) for block in blocks))
+        total, _ = added(self._shorter, ((products(block), block.shape[1]) for block in blocks))
         for line in (total[0], total[:, 0]):
             line[:] = line // 2**inner.bits * inner.inner
         return total
@@ -261,9 +257,9 @@ def moments_by_length(
     def divided(block: Floats, squares: Floats) -> tuple[Integers, Integers, Floats]:
         rows = block[:, squares > shortest]
         counts = numbers_by_cell(squares[block[0] > 0], edges)
-        return counts, _products(block) - _products(rows), rows
+        return counts, products(block) - products(rows), rows
 
-    def products() -> Iterator[tuple[Integers, int]]:
+    def sums() -> Iterator[tuple[Integers, int]]:
         for (counts, product, rows), count in design.blocks(
             divided, lattice, count_public=count_public, with_norms=True
         ):
@@ -271,7 +267,7 @@ def moments_by_length(
             longer.append(rows)
             yield product, count
 
-    shorter, n_rows = _added(np.zeros((lattice.columns + 1,) * 2, dtype=object), products())
+    shorter, n_rows = added(np.zeros((lattice.columns + 1,) * 2, dtype=object), sums())
     rows = np.concatenate(longer, axis=1)
     return MomentsByLength(by_length.astype(object), n_rows, shorter, rows, shortest)
 
@@ -320,10 +316,7 @@ def cells_of(values: Floats, limits: Floats | tuple[float, ...]) -> Integers:
     table = _cell_table(tuple(np.asarray(limits, dtype=np.float64).tolist()))
     if table is None:
         return np.asarray(np.searchsorted(limits, values))
-    entries = values.view(np.int64) >> _TRAILING_BITS
-    np.maximum(entries, table.first, out=entries)
-    np.minimum(entries, table.first + len(table.cell) - 1, out=entries)
-    entries -= table.first
+    entries = (values.view(np.int64) >> _TRAILING_BITS) - table.first
     cells = table.cell.take(entries, mode="clip")
     cells += values > table.limit.take(entries, mode="clip")
     return cells

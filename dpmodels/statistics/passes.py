@@ -16,10 +16,10 @@ from dpmodels.design.parts import FACES
 from dpmodels.formula import Block, Design
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import NoiseOfSites
-from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, on_lattice, products, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot
-from dpmodels.statistics.moments import numbers_by_cell
+from dpmodels.statistics.moments import added, numbers_by_cell
 from dpmodels.statistics.statistic import (
     OverDesigns,
     Statistic,
@@ -30,8 +30,6 @@ from dpmodels.statistics.statistic import (
 )
 from dpmodels.typing import Exact, Floats, Indices, Integers, Objects
 
-# Sums of so many rows times the squared radius fit 64-bit integers.
-FITS_INT64 = 2**62
 # Integers below 2**53 keep all digits beside powers of 2 below this.
 _NORMAL_POWERS: Final = 900
 # A choice: rounds of a quarter of the rows or less take that much less time.
@@ -147,22 +145,17 @@ def turned_moments(
     design: PrivateDesign, lattice: Lattice, transform: Floats, *, count_public: bool
 ) -> Statistic:
     """Sum what :meth:`Passes.within` sums over the rows of one design."""
-    matrix, n_rows = turn(transform, lattice), 0
-    total: Exact = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
+    matrix = turn(transform, lattice)
 
     def product(block: Floats) -> Integers:
-        rows = turned(block, matrix, lattice)
-        return np.asarray((rows @ rows.T).astype(np.int64))
+        return products(turned(block, matrix, lattice))
 
-    for exact, count in design.blocks(product, lattice, count_public=count_public):
-        n_rows += count
-        if n_rows * 4**lattice.bits >= FITS_INT64:
-            total = total.astype(object)
-        total = total + exact
+    zeros: Objects = np.zeros((lattice.columns + 1,) * 2, dtype=object)
+    total, n_rows = added(zeros, design.blocks(product, lattice, count_public=count_public))
     words = {"lattice": repr(lattice)}
     basis = fingerprint(design, words, count_public=count_public)
     basis = basis.also({"transform": digest_of(transform)})
-    return Statistic("moments of transformed rows", total.astype(object), n_rows, basis)
+    return Statistic("moments of transformed rows", total, n_rows, basis)
 
 
 def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
@@ -394,7 +387,7 @@ def squares_of_totals(totals: Floats, finer: Lattice, marks: Integers | None = N
 
     `totals`, shape (``finer.columns``, persons), are in units of the ball.
     """
-    ones, n_marks = np.ones(finer.columns), 0 if marks is None else len(marks)
+    n_marks = 0 if marks is None else len(marks)
     size = finer.columns + n_marks
     squares: Exact = np.zeros((size, size), dtype=object)
     # A vector with marks is at most √3 times as long.
@@ -402,15 +395,11 @@ def squares_of_totals(totals: Floats, finer: Lattice, marks: Integers | None = N
     for at in range(0, totals.shape[1], block_rows):
         block = slice(at, at + block_rows)
         vectors = totals[:, block].copy()
-        to_lattice(vectors, ones, 0 * ones, finer)
+        on_lattice(vectors, finer)
         if marks is not None:
             vectors = np.vstack([marks[:, block], vectors])
-        squares = squares + (_products(vectors) if finer.bits <= MAX_BITS else _wide(vectors))
+        squares = squares + (products(vectors) if finer.bits <= MAX_BITS else _wide(vectors))
     return squares
-
-
-def _products(vectors: Floats) -> Integers:
-    return np.asarray((vectors @ vectors.T).astype(np.int64))
 
 
 def _wide(vectors: Floats) -> Objects:
@@ -419,7 +408,7 @@ def _wide(vectors: Floats) -> Objects:
     high = np.floor(vectors / word)
     low = vectors - high * word
     between = (high @ low.T).astype(np.int64).astype(object)
-    squares, rest = (_products(part).astype(object) for part in (high, low))
+    squares, rest = (products(part).astype(object) for part in (high, low))
     return np.asarray(squares * word**2 + (between + between.T) * word + rest)
 
 
@@ -487,12 +476,10 @@ def score_squares(
     partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
     them, and its norm is held on the integers that are added.
     """
-    scores_of, ones = score.function(lattice), np.ones(finer.columns)
+    scores_of = score.function(lattice)
 
     def of_block(block: Floats) -> Integers:
-        scores = scores_of(block)
-        to_lattice(scores, ones, 0 * ones, finer)
-        return np.asarray((scores @ scores.T).astype(np.int64))
+        return products(on_lattice(scores_of(block), finer))
 
     words = _words(score, finer)
     return summed("squares of scores", of_block, design, lattice, words, count_public)

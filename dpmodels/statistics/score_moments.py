@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, on_lattice, products
 from dpmodels.statistics import passes
 from dpmodels.statistics.gradient import GradientScore
 from dpmodels.statistics.moments import cells_of, numbers_by_cell
@@ -49,36 +49,57 @@ def power_sums(
     vectors are a cone cut off at its base: two of them differ most at the tip and the base, where
     w is 0 or 1. Sensitivity: that of :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
     """
-    ones = np.ones(finer.columns)
     unit = design.scaling.row_norm / lattice.steps
 
     def of_block(block: Floats) -> Integers:
-        root = block[0] / lattice.radius
-        complete = root > 0
-        is_weighted = bool((root != 1).any())
-        scale = unit / np.where(complete, root, 1.0) if is_weighted else unit
-        q = _powers(block[1:], scale, powers)
-        long, norms = _longer(q, 1.0)
-        if long.size:
-            q[:, long] /= norms
-        if is_weighted:
-            q *= root**2
-        squares, count = np.empty_like(root), np.full_like(root, finer.radius)
-        to_lattice(q, ones, 0 * ones, finer, squares=squares)
-        if is_weighted:  # No norm is above the radius
+        complete, ones = block[0] > 0, np.ones(block.shape[1])
+        if (complete & (block[0] != lattice.radius)).any():
+            q, count = _weighted_powers(block, lattice, unit, powers, finer)
+        else:
+            q = _powers(block[1:], unit, powers, finer.steps)
+            candidates = _near_surface(q, 1.0, finer)
+            if 2 * len(candidates) > block.shape[1]:  # Not worth a copy
+                q = on_lattice(_held_powers(block[1:], unit, powers), finer)
+            elif len(candidates):
+                q[:, candidates] = on_lattice(
+                    _held_powers(block[1:, candidates], unit, powers), finer
+                )
             _empty(q, complete)
-            norms = np.sqrt(squares * complete)
-            count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(norms))
-        return np.append(count.sum(), q @ np.ones_like(root)).astype(np.int64)
+            count = np.count_nonzero(complete) * finer.radius
+        return np.append(count, q @ ones).astype(np.int64)
 
     words = {"powers": digest_of(np.stack(powers))}
     return summed("sums of powers", of_block, design, lattice, words, count_public)
 
 
-def _powers(rows: Floats, scale: Floats | float, powers: ColumnPowers) -> Floats:
+def _weighted_powers(
+    block: Floats, lattice: Lattice, unit: float, powers: ColumnPowers, finer: Lattice
+) -> tuple[Floats, float]:
+    """Return powers of rows times their weights on the lattice, and what the rows count."""
+    root = block[0] / lattice.radius
+    complete = root > 0
+    q = _held_powers(block[1:], unit / np.where(complete, root, 1.0), powers) * root**2
+    squares = np.empty_like(root)
+    on_lattice(q, finer, squares)
+    _empty(q, complete)
+    # No norm is above the radius.
+    count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(np.sqrt(squares * complete)))
+    return q, float(count.sum())
+
+
+def _held_powers(rows: Floats, scale: Floats | float, powers: ColumnPowers) -> Floats:
+    """Return the entries of the map, of rows that are brought to its ball."""
+    q = _powers(rows, scale, powers)
+    q /= np.maximum(_norms(q), 1.0)
+    return q
+
+
+def _powers(
+    rows: Floats, scale: Floats | float, powers: ColumnPowers, steps: float | None = None
+) -> Floats:
     """Return the entries of the map, shape (entries, rows), of rows that are multiplied by `scale`.
 
-    Line by line, a number of a processor's nearest cache at a time.
+    Line by line, a number of a processor's nearest cache at a time; with `steps` rounded to them.
     """
     q, u = np.empty((len(powers.column), rows.shape[1])), np.empty(rows.shape[1])
     at = None
@@ -86,7 +107,8 @@ def _powers(rows: Floats, scale: Floats | float, powers: ColumnPowers) -> Floats
     for line, column, centre, linear, square, middle in zip(q, *maps, strict=True):
         if at != (at := (column, centre)):
             np.multiply(rows[column], scale, out=u)
-            np.subtract(u, centre, out=u)
+            if centre:
+                np.subtract(u, centre, out=u)
         if square:
             np.multiply(u, u, out=line)
             line *= square
@@ -96,16 +118,26 @@ def _powers(rows: Floats, scale: Floats | float, powers: ColumnPowers) -> Floats
             np.multiply(u, linear, out=line)
         if middle:
             line -= middle
+        if steps is not None:
+            line *= steps
+            np.rint(line, out=line)
     return q
 
 
-def _longer(rows: Floats, radius: float) -> tuple[Indices, Floats]:
-    """Return the positions of rows beyond a radius, or just below it, and their norms or it."""
+def _near_surface(
+    rows: Floats, radius: float, lattice: Lattice, last: Floats | None = None
+) -> Indices:
+    """Return the positions of rounded rows that may be longer than a radius before rounding.
+
+    It moves them by ``√lines / 2`` steps at most. With a `last` line also those outside the ball.
+    """
+    shortest = radius * lattice.steps * (1 - 2.0**-30) - math.sqrt(len(rows)) / 2 * (1 + 2.0**-20)
     with np.errstate(over="ignore"):
         squares = np.einsum("ij,ij->j", rows, rows)
-    # Sums in another order differ from the squared norms by less.
-    long = np.flatnonzero(~(squares < radius**2 * (1 - 2.0**-30)))
-    return long, np.maximum(_norms(rows[:, long]), radius)
+        is_inside = squares < max(shortest, 0.0) ** 2
+        if last is not None:
+            is_inside &= squares + last * last <= lattice.radius**2
+    return np.flatnonzero(~is_inside)
 
 
 @additive
@@ -131,8 +163,7 @@ def score_moments(
     matrix = passes.turn(transform, lattice, lattice.bits)
 
     def of_block(block: Floats) -> Integers:
-        rows = _held(block, matrix, finer)
-        return np.asarray((rows @ rows.T).astype(np.int64))
+        return products(_held(block, matrix, finer))
 
     words = {"transform": digest_of(transform)}
     return summed("moments of scores", of_block, design, lattice, words, count_public)
@@ -215,15 +246,19 @@ def _held(block: Floats, matrix: passes.Turn, finer: Lattice) -> Floats:
     """Return rows in score coordinates on the lattice, shape (columns + 1, rows).
 
     The product is exact; what follows is one correctly rounded operation on each number, and the
-    integer norm is checked once more.
+    integer norm is checked once more. Only terms that may be too long are looked at before they are
+    rounded.
     """
     rows = matrix.times(block)
-    long, norms = _longer(rows[:-1], _HALF)
-    if long.size:
-        rows[:, long] *= _HALF / norms
     np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])
-    ones = np.ones(finer.columns)
-    to_lattice(rows, ones, 0 * ones, finer)
+    rows *= finer.steps
+    np.rint(rows, out=rows)
+    candidates = _near_surface(rows[:-1], _HALF, finer, rows[-1])
+    if candidates.size:
+        those = matrix.times(block[:, candidates])
+        those *= _HALF / np.maximum(_norms(those[:-1]), _HALF)
+        np.clip(those[-1], -_HALF, _HALF, out=those[-1])
+        rows[:, candidates] = on_lattice(those, finer)
     _empty(rows, block[0] != 0)
     return rows
 

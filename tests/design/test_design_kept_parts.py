@@ -3,17 +3,20 @@
 import gc
 import pickle
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.design import parts, private_design, rows
+from dpmodels.design import PrivateDesign, parts, private_design, rows
 from dpmodels.design.parts import MOST_BYTES, KeptParts, Part
+from dpmodels.design.regression import WeightedDesign
 from dpmodels.errors import PrivacyError
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import moments
+from dpmodels.statistics.moments import norm_counts
 
 BOOK = dp.codebook(x=(0, 1), y=(0, 1), g=["a", "b", "c"], w=(0, 2))
 FORMULA = "~ x * g + y"
@@ -51,6 +54,43 @@ def test_passes_give_the_same_integers_whatever_fits(limit, n_read, readings, mo
         assert (got == expected).all()
         assert n == n_rows
     assert len(readings) == n_read
+
+
+def test_rows_stay_on_the_first_lattice_of_their_scaling(monkeypatch):
+    """With their norms; on another lattice, by another scaling and with weights they do not."""
+    calls = []
+    place = PrivateDesign._place
+    monkeypatch.setattr(
+        PrivateDesign, "_place", lambda self, *a: calls.append(1) or place(self, *a)
+    )
+    size, limits = len(private_design(FORMULA, table(), BOOK).public.names), (2**36, 2**38)
+
+    def measured(design, lattice):
+        counts = norm_counts(design, lattice, limits, count_public=True).cross()[0]
+        return [*counts, *moments(design, lattice, count_public=True).cross()[0].ravel()]
+
+    expected = measured(private_design(FORMULA, table(), BOOK), Lattice(20, size))
+    design = private_design(FORMULA, table(), BOOK)
+    design.require_passes()
+    calls.clear()
+    assert measured(design, Lattice(20, size)) == expected
+    assert measured(design, Lattice(20, size)) == expected
+    assert len(calls) == 1
+    coarse = measured(private_design(FORMULA, table(), BOOK), Lattice(12, size))
+    smaller_ball = replace(design, scaling=replace(design.scaling, row_norm=0.4))
+    assert measured(design, Lattice(12, size)) == coarse
+    assert measured(smaller_ball, Lattice(20, size)) != expected
+    assert len(calls) == 7
+    weighted = WeightedDesign(design.rows, design.public, design.scaling, "w", BOOK["w"])
+    assert not weighted._keeps_integers
+
+
+@pytest.mark.parametrize("limit", [5_000 * 12 * 5 - 1, 5_000 * 12 * 5])
+def test_integers_stay_where_they_fit_beside_the_rows(limit, monkeypatch):
+    monkeypatch.setattr(parts, "MOST_BYTES", limit)
+    assert bool(KeptParts(None, 5_000).integers(5)) == (limit % 2 == 0)
+    assert KeptParts(None).integers(5) is None
+    assert "2" not in repr(parts.KeptIntegers())
 
 
 def test_other_columns_of_the_same_rows_replace_those_in_memory():

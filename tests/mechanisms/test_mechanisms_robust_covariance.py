@@ -103,14 +103,12 @@ def test_neighbours_are_within_the_sensitivity(relation, guarantee):
 
 
 def test_a_planted_fault_shows(monkeypatch):
-    original = passes.to_lattice
+    """The scores are not held; the moments, whose rows are, do not come by this function."""
 
-    def unheld(rows, factor, shift, lattice):
-        if (factor != 1).any():  # the moments, whose rows are held as they should be
-            return original(rows, factor, shift, lattice)
-        rows[:] = np.rint(np.nan_to_num(rows) * lattice.steps)
+    def unheld(rows, lattice):
+        return np.rint(np.nan_to_num(rows) * lattice.steps)
 
-    monkeypatch.setattr(passes, "to_lattice", unheld)
+    monkeypatch.setattr(passes, "on_lattice", unheld)
     assert furthest("replace", ZCDP(0.1)) > 1.5
 
 

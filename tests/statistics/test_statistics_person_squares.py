@@ -105,13 +105,13 @@ def test_rows_held_before_the_sum_and_not_after_it_show(monkeypatch):
         rows /= np.maximum(np.linalg.norm(rows, axis=0), 1)
         return original(rows * 8)
 
-    def unheld(rows, factor, shift, lattice):
+    def unheld(rows, lattice):
         rows[:] = np.rint(rows * lattice.steps)
 
     original = counted._to_integers
     monkeypatch.setattr(counted, "_to_integers", held)
     assert furthest(8, "replace") <= np.sqrt(2)
-    monkeypatch.setattr(counted, "to_lattice", unheld)
+    monkeypatch.setattr(counted, "on_lattice", unheld)
     assert furthest(8, "replace") > 10
 
 
