@@ -102,13 +102,13 @@ class PrivateDesign(BoundRows):
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
-            kept = part.integers if self._keeps_integers else None
-            integers = None if kept is None else kept.on(lattice)
+            cache = part.integers if self._keeps_integers else None
+            integers = None if cache is None else cache.on(lattice)
             squares = [np.empty(part.rows)] if with_norms else []
             if integers is None:
                 augmented = self._augmented(part, lattice, *squares)
-                if kept is not None:
-                    kept.keep(lattice, augmented)
+                if cache is not None:
+                    cache.keep(lattice, augmented)
 
             def of_span(span: Span) -> Answer:
                 if integers is None:

@@ -350,14 +350,14 @@ class SparseVector(_Selection):
 
     def _named(self, ranked: Ranked, plan: SelectionPlan, entropy: Entropy) -> Named:
         """Name the first candidates above the threshold."""
-        most = plan.facts.max_chosen
+        limit = plan.facts.max_chosen
         change = ranked.width if ranked.monotone else ranked.width // 2
-        scales = sparse_scales(plan.eps, monotone=ranked.monotone, answers=most)
+        scales = sparse_scales(plan.eps, monotone=ranked.monotone, answers=limit)
         threshold_scale, score_scale = (max(change * scale, LEAST_SCALE) for scale in scales)
         assert ranked.threshold is not None
         threshold = ranked.threshold + int(discrete_laplace(threshold_scale, 1, entropy)[0])
         noise = discrete_laplace(score_scale, len(ranked.scores), entropy).astype(object)
-        places = np.flatnonzero(ranked.scores + noise >= threshold)[:most]
+        places = np.flatnonzero(ranked.scores + noise >= threshold)[:limit]
         return ranked, places, score_scale / ranked.unit
 
 

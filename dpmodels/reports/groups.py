@@ -222,11 +222,11 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
 
 def _missed_note(release: CountsRelease, declared: TableCall) -> str:
     """Say how many rows far beyond a released range are not noticed; nothing without such."""
-    held = release.held
-    assert held is not None
-    is_wider = declared.lower < held.lower or held.upper < declared.upper
-    points = points_beyond(held, declared.lower, declared.upper, declared.cells)
-    if release.info.name != "rounds" or not (is_wider if held.points else points):
+    limits = release.held
+    assert limits is not None
+    is_wider = declared.lower < limits.lower or limits.upper < declared.upper
+    points = points_beyond(limits, declared.lower, declared.upper, declared.cells)
+    if release.info.name != "rounds" or not (is_wider if limits.points else points):
         return ""
     lines = declared.cells * (1 + bool(declared.clustered))
     n_rows = most_missed(CellNoise(release.law, release.noise_sd), lines)

@@ -156,7 +156,7 @@ def without_reference(model: Fitted) -> list[str]:
 
     The level that they are compared with is lost in noise, and contrasts of the others are not.
     """
-    found, design = [], model.coder.design
+    factors, design = [], model.coder.design
     for name in design.variables:
         term = model.terms.named(quote(name))
         if term is None or model.terms.predictors > 1 or levels_of(design, name) is None:
@@ -165,8 +165,8 @@ def without_reference(model: Fitted) -> list[str]:
         first, second = np.triu_indices(len(levels), 1)
         pairs = levels[first] - levels[second]
         if not model.law.identifies(levels).any() and model.law.identifies(pairs).any():
-            found.append(name)
-    return found
+            factors.append(name)
+    return factors
 
 
 def grid_facts(cells: Grid) -> tuple[tuple[str, str], ...]:
