@@ -46,7 +46,7 @@ def test_means_of_cells_are_those_of_the_rows_where_bounds_are_too_wide(seed):
 # Quantiles of each shape, 20,000 of them, and the part of the squares that cells may hide; sizes by
 # rows and their spread alone leave .081, .065 and .041.
 @pytest.mark.parametrize(
-    ("values", "most"),
+    ("values", "limit"),
     [
         (lambda p: np.exp(ndtri(p)), 0.06),
         (lambda p: np.log(1 - p) ** 2, 0.05),
@@ -54,12 +54,12 @@ def test_means_of_cells_are_those_of_the_rows_where_bounds_are_too_wide(seed):
     ],
     ids=["lognormal", "weibull", "normal"],
 )
-def test_cells_hide_little_of_the_squares_of_skewed_numbers(values, most):
+def test_cells_hide_little_of_the_squares_of_skewed_numbers(values, limit):
     values = values((np.arange(20_000) + 0.5) / 20_000)
     ends = coarse_ends(np.histogram(values, EDGES)[0].astype(float), 5.0, EDGES, 10)
     cell = np.digitize(values, EDGES[list(ends[1:-1])])
     means = np.bincount(cell, values) / np.bincount(cell)
-    assert ((values - means[cell]) ** 2).mean() < most * values.var()
+    assert ((values - means[cell]) ** 2).mean() < limit * values.var()
 
 
 def test_noise_alone_has_two_cells_and_public_middles():
