@@ -273,7 +273,9 @@ def _solved(
 
 
 def _least_eigenvalue(information: Floats) -> float:
-    scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
+    scale = np.sqrt(np.maximum(np.diagonal(information), 0.0))
+    if not (np.isfinite(information).all() and scale.min() > 0):
+        return -math.inf
     return float(np.linalg.eigvalsh(information / scale[:, None] / scale)[0])
 
 

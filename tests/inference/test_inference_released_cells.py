@@ -365,6 +365,12 @@ def test_a_step_to_infinity_has_no_estimate():
         _solved(counts, design, np.tile([0.0, 1.0], 3), LOGIT, np.zeros(2))
 
 
+def test_squares_that_noise_makes_negative_have_no_estimate():
+    counts, design = np.array([300.0, -100.0, -80.0]), np.array([[1.0, 0, 2], [1, 1, 0], [1, 3, 1]])
+    with pytest.raises(NotAvailable, match="noise hides"):
+        _solved(counts, design, np.array([1.0, 0, 1]), IDENTITY, np.zeros(3))
+
+
 def test_more_columns_than_cells_have_no_estimate():
     rng = np.random.default_rng(0)
     for _ in range(100):
