@@ -86,7 +86,9 @@ def read_bytes(path: str | PathLike[str], max_bytes: int) -> bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, FrameError):
             raise
-        raise FrameError(f"it is missing or cannot be opened: {type(error).__name__}") from None
+        if isinstance(error, FileNotFoundError):
+            raise FrameError("there is no such file") from None
+        raise FrameError(f"it cannot be opened: {type(error).__name__}") from None
     if len(content) > max_bytes:
         raise FrameError(f"it is longer than {max_bytes:,} bytes")
     return content
