@@ -293,8 +293,8 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
         hint = next(filter(None, hints), "")
         raise ArgumentError(
             f"constraints={shorten(repr(constraints))} cannot be read{hint}; "
-            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
-            f"or one term: {shorten(', '.join(terms.factors), 120)}"
+            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}"
+            + f", or one term: {shorten(', '.join(terms.factors), 120)}" * bool(terms.factors)
         ) from None
     values = np.asarray(parsed.constants, float)[:, 0] + 0.0  # For -0
     return np.asarray(parsed.coefs, float), values
