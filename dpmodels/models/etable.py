@@ -250,8 +250,7 @@ def _words(labels: object, columns: Sequence[Column]) -> Mapping[str, str] | Non
     if isinstance(labels, Mapping):
         return {text("labels", name): text("labels", label) for name, label in labels.items()}
     if not isinstance(labels, bool):
-        expected = "expected True, False or a mapping such as {'age': 'Age'}"
-        raise ArgumentError(f"labels={quoted(labels)}: {expected}")
+        raise ArgumentError(f"labels={quoted(labels)}: expected True, False or {{'age': 'Age'}}")
     if not labels:
         return None
     books = [column.result.call.codebook for column in columns]

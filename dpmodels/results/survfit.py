@@ -233,7 +233,6 @@ class SurvfitResult(Result):
         return pd.DataFrame([row | differing(first, second, place, level)])
 
     def _pair(self, groups: object) -> tuple[int, int]:
-        self._require_curves("difference()")
         if groups is None and self.ncurves == 2:
             return 0, 1
         if not isinstance(groups, tuple | list) or len(groups) != 2:
@@ -248,13 +247,6 @@ class SurvfitResult(Result):
             )
         return first, second
 
-    def _require_curves(self, name: str) -> None:
-        if self.ncurves < 2:
-            raise NotAvailable(
-                f"{name} is not available: it compares curves, and there is one; write groups, "
-                "'Surv(time, event) ~ group'"
-            )
-
     def logrank(self) -> LogRank:
         """Test that all curves are equal (the log-rank test), allowing for the noise.
 
@@ -266,7 +258,11 @@ class SurvfitResult(Result):
             test has little power. Over the intervals in which the rows at risk of all groups exceed
             their noise; NotAvailable without any, or with one curve.
         """
-        self._require_curves("logrank()")
+        if self.ncurves < 2:
+            raise NotAvailable(
+                "logrank() is not available: it compares curves, and there is one; write groups, "
+                "'Surv(time, event) ~ group'"
+            )
         test = self.counted.log_rank()
         if test is None:
             raise NotAvailable(

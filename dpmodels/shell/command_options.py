@@ -24,13 +24,11 @@ from dpmodels.frames.sql_table import without_password
 from dpmodels.typing import Option
 from dpmodels.verbs import ParameterDoc, members, read, signature, written_form
 
-
 # What is expected, by the form of an option's value.
 _VALUES: Final = {
     **dict.fromkeys(("NUMBER", "float"), "a number, such as 0.5"),
     **dict.fromkeys(("INT", "int"), "a whole number, such as 5"),
-    "NUMBER,...": "numbers with commas between them, such as 0.25,0.5",
-    "INT,...": "whole numbers with commas between them, such as 100,1000",
+    "NUMBER,...": "numbers, such as 0.25,0.5",
 }
 
 
@@ -68,13 +66,11 @@ class Parser(argparse.ArgumentParser):
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         try:
-            return super()._get_value(action, arg_string)  # type: ignore[misc]
+            return super()._get_value(action, arg_string)
         except argparse.ArgumentError:
             form = getattr(action.type, "__name__", "")
-            self.error(
-                f"{(*action.option_strings, action.dest)[0]}: {arg_string!r} is not valid; "
-                f"expected {_VALUES.get(form, form)}"
-            )
+            problem = f"{(*action.option_strings, action.dest)[0]}: {arg_string!r} is not valid"
+            self.error(f"{problem}; expected {_VALUES.get(form, form)}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:

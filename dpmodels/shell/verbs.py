@@ -46,9 +46,6 @@ _CODEBOOK: Final = """\
 A codebook holds public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "sex": {"levels": ["F", "M"]}}"""
 
-_HERE: Final = """
-Write --codebook cb.json, a file that dpmodels codebook draft makes from a dictionary."""
-
 
 def verbs() -> dict[str, Command]:
     """Return the commands of all verbs; imports none of them."""
@@ -129,7 +126,8 @@ def _run(options: argparse.Namespace) -> int:
         )
     except CodebookError as error:
         if options.codebook is None:
-            error.args = (str(error).splitlines()[0] + _HERE,)
+            advice = "Write --codebook cb.json, a file that dpmodels codebook draft makes."
+            error.args = (f"{str(error).splitlines()[0]}\n{advice}",)
         raise
     return outputs.show(fit, options)
 
