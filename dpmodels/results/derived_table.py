@@ -291,11 +291,10 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
         words = re.findall(r"[^\W\d][\w.\[\]:]*", constraints)
         hints = (did_you_mean(word, names) for word in words if word not in names)
         hint = next(filter(None, hints), "")
-        factors = shorten(", ".join(terms.factors), 120)
+        terms_text = f", or one term: {shorten(', '.join(terms.factors), 120)}"
         raise ArgumentError(
-            f"constraints={shorten(repr(constraints))} cannot be read{hint}; "
-            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}"
-            + f", or one term: {factors}" * bool(factors)
+            f"constraints={shorten(repr(constraints))} cannot be read{hint}; write 'a = 0' or 'a = b, "
+            f"c = 2' with names of {shorten(str(names), 120)}{terms_text * bool(terms.factors)}"
         ) from None
     values = np.asarray(parsed.constants, float)[:, 0] + 0.0  # For -0
     return np.asarray(parsed.coefs, float), values

@@ -377,7 +377,7 @@ def test_errors_of_derived_calls_say_what_to_write(table):
         constant.wald_test("b")
     with pytest.raises(ArgumentError, match=r"write level=0.999999999$"):
         constant.conf_int(1e-9)
-    with pytest.raises(ArgumentError, match="expected True, False or {'age'"):
+    with pytest.raises(ArgumentError, match=r"expected True, False or \{'age'"):
         dp.etable(constant, labels=3)
     with pytest.raises(NotAvailable, match="for Estimates; write its tables"):
         made(table, **HUGE).contrasts("sex").save("x.nc")
