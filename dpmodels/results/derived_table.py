@@ -293,8 +293,9 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
         hint = next(filter(None, hints), "")
         terms_text = f", or one term: {shorten(', '.join(terms.factors), 120)}"
         raise ArgumentError(
-            f"constraints={shorten(repr(constraints))} cannot be read{hint}; write 'a = 0' or 'a = b, "
-            f"c = 2' with names of {shorten(str(names), 120)}{terms_text * bool(terms.factors)}"
+            f"constraints={shorten(repr(constraints))} cannot be read{hint}; "
+            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}"
+            f"{terms_text * bool(terms.factors)}"
         ) from None
     values = np.asarray(parsed.constants, float)[:, 0] + 0.0  # For -0
     return np.asarray(parsed.coefs, float), values
