@@ -88,7 +88,7 @@ def read_bytes(path: str | PathLike[str], max_bytes: int) -> bytes:
             raise
         if isinstance(error, FileNotFoundError):
             raise FrameError("it is missing; check the path and the working folder") from None
-        raise FrameError(f"it cannot be opened: {type(error).__name__}") from None
+        raise FrameError(f"it is missing or cannot be opened: {type(error).__name__}") from None
     if len(content) > max_bytes:
         raise FrameError(f"it is longer than {max_bytes:,} bytes")
     return content
