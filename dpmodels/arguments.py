@@ -203,7 +203,7 @@ def _refusal(
     except ArgumentError as error:
         return error
     annotations = {}
-    with suppress(NameError):  # A type that is imported for annotations alone
+    with suppress(NameError, TypeError):  # Types that are for annotations alone
         annotations = get_type_hints(unwrap(function))
     for parameter, annotation in annotations.items():
         if parameter not in arguments or _accepts(annotation, arguments[parameter]):

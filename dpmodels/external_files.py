@@ -86,6 +86,8 @@ def read_bytes(path: str | PathLike[str], max_bytes: int) -> bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, FrameError):
             raise
+        if isinstance(error, FileNotFoundError):
+            raise FrameError("it is missing; check the path and the working folder") from None
         raise FrameError(f"it is missing or cannot be opened: {type(error).__name__}") from None
     if len(content) > max_bytes:
         raise FrameError(f"it is longer than {max_bytes:,} bytes")

@@ -127,6 +127,8 @@ def test_only_files_of_a_size_are_read(tmp_path):
     assert read_bytes(tmp_path / "a", 5) == b"12345"
     with pytest.raises(FrameError, match="longer than 4 bytes"):
         read_bytes(tmp_path / "a", 4)
+    with pytest.raises(FrameError, match="it is missing; check the path and the working folder"):
+        read_bytes(tmp_path / "gone", 4)
     for path in (tmp_path, tmp_path / "gone", "/dev/zero", "a\0b"):
         with pytest.raises(FrameError, match="it is"):
             read_bytes(path, 5)

@@ -171,3 +171,12 @@ def test_errors_of_arguments_of_the_right_type_are_left_alone():
         inverse(2.0)
     with pytest.raises(ArgumentError, match=r"^x='1': expected float"):
         inverse("1")
+
+
+def test_an_annotation_that_cannot_be_evaluated_leaves_the_error_as_it_is():
+    @checked_keywords("dp.first")
+    def first(values: "list[int]") -> "int[float]":
+        raise ValueError(values)
+
+    with pytest.raises(ValueError, match="7"):
+        first([7])

@@ -276,7 +276,7 @@ class Rows(Unshown):
                 part = part._replace(persons=np.arange(at, at + part.rows))
                 at += part.rows
             weights = sampled.sampling.weights(part.columns, part.rows)
-            if part.persons is None or part.rows > 1 or int(part.persons[0]) >= 0:
+            if part.persons is None or part.rows != 1 or int(part.persons[0]) >= 0:
                 yield part, weights if part.counted is None else np.where(part.counted, weights, 0)
 
     def keep(self, key: object, scaling: object = None) -> KeptParts:

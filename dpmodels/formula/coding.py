@@ -85,7 +85,7 @@ class Block:
         product = parts[0]
         for part in parts[1:]:
             products = part[:, None, :] * product[None, :, :]
-            product = products.reshape(-1, products.shape[-1])
+            product = products.reshape(len(part) * len(product), products.shape[-1])
         return list(np.clip(product, self.lower[:, None], self.upper[:, None]))
 
 

@@ -249,7 +249,9 @@ def _words(labels: object, columns: Sequence[Column]) -> Mapping[str, str] | Non
     """Return the printed labels of names; None where names stay and a legend has the labels."""
     if isinstance(labels, Mapping):
         return {text("labels", name): text("labels", label) for name, label in labels.items()}
-    if not boolean("labels", labels):
+    if not isinstance(labels, bool):
+        raise ArgumentError(f"labels={quoted(labels)}: expected True, False or {{'age': 'Age'}}")
+    if not labels:
         return None
     books = [column.result.call.codebook for column in columns]
     return {

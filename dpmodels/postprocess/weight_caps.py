@@ -213,7 +213,7 @@ def share_for_cap(edges: Floats, noise_sd: float, n_units: int, *, adds_up: bool
     """
     widest = float((_window_ends(edges) - np.arange(len(edges) - 1)).max())
     sd = n_units / 2 / (ndtri(1 - FALSE_ALARMS / (len(edges) - 1)) * math.sqrt(widest))
-    return float((noise_sd / max(sd, 1e-300)) ** (1 if adds_up else 2))
+    return float((noise_sd / max(sd, 1e-100)) ** (1 if adds_up else 2))
 
 
 def _window_ends(edges: Floats) -> Indices:

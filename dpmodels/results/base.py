@@ -65,7 +65,7 @@ def lay_out(result: Printed) -> Report:
 @singledispatch
 def noise_at_budgets(fit: object) -> pd.DataFrame:
     """Predict the noise at other budgets; ``models``, which knows the mechanisms, registers it."""
-    raise NotAvailable(f"at_budgets() is not available for a {type(fit).__name__}")
+    raise NotAvailable(f"at_budgets() is not available for {type(fit).__name__}")
 
 
 def other_budgets(fit: object) -> str:
@@ -183,7 +183,7 @@ class Printed:
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Not available: only results of a release can be saved."""
         raise NotAvailable(
-            f"save() is not available for a {type(self).__name__}; write its tables with "
+            f"save() is not available for {type(self).__name__}; write its tables with "
             "summary().as_text() or tidy().to_csv()"
         )
 
@@ -504,6 +504,6 @@ def checked_level(level: object) -> float:
     if coverage < 0.5:
         raise ArgumentError(
             f"level={coverage:g}: expected the coverage of an interval, at least 0.5; where "
-            f"statsmodels has alpha={coverage:g}, write level={1 - coverage:g}"
+            f"statsmodels has alpha={coverage:g}, write level={1 - coverage:.12g}"
         )
     return coverage

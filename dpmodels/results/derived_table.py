@@ -291,10 +291,11 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
         words = re.findall(r"[^\W\d][\w.\[\]:]*", constraints)
         hints = (did_you_mean(word, names) for word in words if word not in names)
         hint = next(filter(None, hints), "")
+        terms_text = f", or one term: {shorten(', '.join(terms.factors), 120)}"
         raise ArgumentError(
             f"constraints={shorten(repr(constraints))} cannot be read{hint}; "
-            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
-            f"or one term: {shorten(', '.join(terms.factors), 120)}"
+            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}"
+            f"{terms_text * bool(terms.factors)}"
         ) from None
     values = np.asarray(parsed.constants, float)[:, 0] + 0.0  # For -0
     return np.asarray(parsed.coefs, float), values

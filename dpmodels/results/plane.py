@@ -139,8 +139,8 @@ class PlaneResult(Binned):
         pairs = []
         for name, ends in zip(("first", "second"), (first, second), strict=True):
             if not isinstance(ends, tuple | list) or len(ends) != 2:
-                problem = f"between(): {name}={quoted(ends)}"
-                raise ArgumentError(f"{problem}: expected a pair, the lower and the upper end")
+                expected = "expected a pair, the lower and the upper end, such as (0, 5)"
+                raise ArgumentError(f"between(): {name}={quoted(ends)}: {expected}")
             pairs.append(ends)
         along, across = (bins.ranges(*pair) for bins, pair in zip(self.bins, pairs, strict=True))
         lengths = {len(along.start), len(across.start)}

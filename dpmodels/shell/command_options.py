@@ -18,11 +18,18 @@ from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, Self, get_args
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean
+from dpmodels.errors import ArgumentError, BudgetError, NotAvailable, did_you_mean
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.frames.sql_table import without_password
 from dpmodels.typing import Option
 from dpmodels.verbs import ParameterDoc, members, read, signature, written_form
+
+# What is expected, by the form of an option's value.
+_VALUES: Final = {
+    **dict.fromkeys(("NUMBER", "float"), "a number, such as 0.5"),
+    **dict.fromkeys(("INT", "int"), "a whole number, such as 5"),
+    "NUMBER,...": "numbers, such as 0.25,0.5",
+}
 
 
 class Command(NamedTuple):
@@ -39,7 +46,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *, add: Callable[[Parser], None] | None = None, **kwargs: Option) -> None:
         kind = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"formatter_class": kind, **kwargs}, allow_abbrev=False)
-        self._add, self._command = add, add is not None
+        self._add = add
 
     def populate(self) -> Self:
         """Return the parser with all of its options."""
@@ -49,13 +56,21 @@ class Parser(argparse.ArgumentParser):
         return self
 
     def parse_known_args(self, *args: object, **kwargs: object) -> Any:
-        """Parse with all options; a command refuses unknown ones."""
+        """Parse with all options, and refuse unknown ones."""
         parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
-        if rest and self._command:
+        if rest:
             flags = [flag for action in self._actions for flag in action.option_strings]
             suggested = [f"{word}{did_you_mean(word, flags)}" for word in rest]
             self.error(f"unrecognized arguments: {' '.join(suggested)}")
         return parsed, rest
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            form = getattr(action.type, "__name__", "")
+            problem = f"{(*action.option_strings, action.dest)[0]}: {arg_string!r} is not valid"
+            self.error(f"{problem}; expected {_VALUES.get(form, form)}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
@@ -298,12 +313,23 @@ def add_privacy(group: argparse._ActionsContainer, function: Callable[..., objec
             add_option(group, parameters[name], ParameterDoc(text))
 
 
+def require_budget(options: argparse.Namespace) -> None:
+    """Refuse a command that charges something without a budget."""
+    if "eps" not in function_arguments(options) and getattr(options, "rho", None) is None:
+        raise BudgetError(
+            "no budget: write --eps 1 (0.1 is strict, 10 is loose), --eps 1 --delta 1e-6 with a "
+            "delta well below 1 over the number of rows, or --rho 0.1"
+        )
+
+
 def table_arguments(options: argparse.Namespace) -> dict[str, Option]:
     """Return the arguments for the codebook, the budget and the ledger."""
     arguments: dict[str, object] = {}
     if getattr(options, "codebook", None) is not None:
         arguments["codebook"] = options.codebook
     if getattr(options, "rho", None) is not None:
+        if {"eps", "delta"} & {*function_arguments(options)}:
+            raise BudgetError("--rho is a whole budget: leave out --eps and --delta, or --rho")
         arguments["budget"] = dp.ZCDP(options.rho)
     if getattr(options, "ledger", None) is not None:
         arguments["ledger"] = dp.Ledger.open(options.ledger)

@@ -16,6 +16,7 @@ from dpmodels.shell.command_options import (
     add_option,
     add_rows,
     function_arguments,
+    require_budget,
     table_arguments,
 )
 from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
@@ -107,6 +108,7 @@ def _verbs_options() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
 def _run_site(options: argparse.Namespace) -> int:
     from dpmodels.resolve_codebook import codebook_of_call
 
+    require_budget(options)
     arguments: dict[str, Plain] = {**table_arguments(options), **function_arguments(options)}
     arguments["codebook"] = codebook_of_call(options.codebook, options.data, None, options.formula)
     path = dp.site_release(

@@ -17,6 +17,7 @@ from dpmodels.dictionaries.codebook_class import read
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
+    CodebookError,
     DPModelsError,
     FrameError,
     did_you_mean,
@@ -111,7 +112,15 @@ class Study:
             kwargs["codebook"] = read(str(kwargs["codebook"])).codebook_for(text)
         if "rho" in self.settings:
             kwargs["budget"] = dp.ZCDP(self.settings["rho"])
-        return dp.session(self.settings["data"], ledger=ledger, **kwargs)
+        elif ledger is None and "eps" not in kwargs:
+            raise BudgetError("[study] has no budget: write eps = 1.0, or rho = 0.1")
+        try:
+            return dp.session(self.settings["data"], ledger=ledger, **kwargs)
+        except CodebookError as error:
+            if "codebook" not in kwargs:
+                first_line = str(error).splitlines()[0]
+                error.args = (f'{first_line} Write codebook = "cb.json", a file, in [study].',)
+            raise
 
     def preview_session(self) -> dp.session:
         """Open the table with its ledger if that exists; create nothing."""
@@ -164,6 +173,8 @@ def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
     }
     for name in ("data", "out"):
         _require_key(settings, name, "[study]")
+    if "rho" in settings and {"eps", "delta"} & {*settings}:
+        raise BudgetError("[study] rho is a whole budget: leave out eps and delta, or rho")
     if settings.get("person") is True:
         raise ArgumentError('[study] person = true: write the column, person = "id", or false')
     for name in ("data", "codebook", "ledger", "out"):
@@ -190,7 +201,8 @@ def _release(plain: Mapping[str, Plain]) -> StudyRelease:
     arguments = {word: plain[word] for word in plain if word not in _RELEASE}
     kwargs = dict(_read(signature(kind), arguments))
     if "rho" in plain:
-        kwargs["budget"] = dp.ZCDP(plain["rho"])
+        with _error_location(where):
+            kwargs["budget"] = dp.ZCDP(conform(float, plain["rho"], "rho"))
     if sum(word in kwargs for word in AMOUNTS) > 1:
         raise BudgetError(f"{where}: write one of eps, share and rho")
     declaration = {word: value for word, value in plain.items() if word not in ("name", "plots")}

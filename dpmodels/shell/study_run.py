@@ -294,9 +294,10 @@ def run_study(path: str, again: Collection[str], *, quiet: bool = False) -> int:
     try:
         study.out.mkdir(exist_ok=True)
     except OSError as error:
+        advice = "it is a file" if study.out.exists() else "create its parent folder first"
         raise FrameError(
-            f"out = {str(study.out)!r} cannot be created ({type(error).__name__}): create its "
-            "parent folder, or write another one"
+            f"[study] out = {str(study.out)!r} cannot be created ({type(error).__name__}): "
+            f"{advice}, or write the name of another folder"
         ) from None
     with exclusive_folder(study.out):
         preview = study.preview_session()
@@ -360,13 +361,15 @@ def _require_files(study: Study, record: Record) -> Record:
     never = [path for pattern in read for path in (pattern, *glob(pattern, recursive=True))]
     files = tuple(planned_files(study))
     try:
+        key = "ledger"
         if not study.ledger.exists():
             require_target(study.ledger, never=never)
+        key = "out"
         for name in (FILE, *files):
             overwrite = name in (FILE, *record.files)
             require_target(study.out / name, overwrite=overwrite, never=[*never, study.ledger])
     except FrameError as error:
-        raise FrameError(f"{error}; or write another out = in [study]") from None
+        raise FrameError(f"{error}; or write another {key} = in [study]") from None
     return replace(record, files=tuple(dict.fromkeys((*record.files, *files))))
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError, CodebookError
+from dpmodels.errors import ArgumentError, CodebookError
 from dpmodels.shell import outputs
 from dpmodels.shell.command_options import (
     CODEBOOK,
@@ -25,6 +25,7 @@ from dpmodels.shell.command_options import (
     example,
     files_read,
     function_arguments,
+    require_budget,
     table_arguments,
 )
 from dpmodels.verbs import (
@@ -44,9 +45,6 @@ PYTHON_ONLY: Final = ("sites", "protocol")
 _CODEBOOK: Final = """\
 A codebook holds public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "sex": {"levels": ["F", "M"]}}"""
-
-_HERE: Final = """
-In the shell: --codebook cb.json, a file that dpmodels codebook draft makes from a dictionary."""
 
 
 def verbs() -> dict[str, Command]:
@@ -120,22 +118,16 @@ def _run(options: argparse.Namespace) -> int:
             "FORMULA has no ~ and FILE has one; write the formula first, such as "
             f'dpmodels {options.command} "y ~ a" table.csv'
         )
-    parameters = signature(verb)
-    if (
-        "eps" in parameters
-        and "eps" not in function_arguments(options)
-        and getattr(options, "rho", None) is None
-    ):
-        raise BudgetError(
-            "no budget: write --eps 1 (0.1 is strict, 10 is loose), --eps 1 --delta 1e-6 with a "
-            "delta well below 1 over the number of rows, or --rho 0.1"
-        )
+    if "eps" in signature(verb):
+        require_budget(options)
     try:
         fit = verb(
             options.formula, options.data, **table_arguments(options), **function_arguments(options)
         )
     except CodebookError as error:
-        error.args = (f"{error}{_HERE * (options.codebook is None)}",)
+        if options.codebook is None:
+            advice = "Write --codebook cb.json, a file that dpmodels codebook draft makes."
+            error.args = (f"{str(error).splitlines()[0]}\n{advice}",)
         raise
     return outputs.show(fit, options)
 

@@ -383,3 +383,11 @@ def test_the_design_effect_and_degrees_of_freedom_are_those_of_r(kind, words):
     proportions = np.array(stored["proportions"]["estimate"])
     simple = proportions * (1 - proportions) / (len(rows) - 1)
     assert shares["deff"].to_numpy() == pytest.approx(errors / simple, rel=1e-8)
+
+
+def test_a_table_without_units_is_answered_by_noise():
+    """Their number is public, and no share of a budget finds a cap for none."""
+    rows = {"y": [], "g": [], "u": [], "w": []}
+    design = dp.design(psu="u", weights="w", bounds=(1, 8), weights_are="design")
+    book = dp.codebook(y=(0, 10), g=["a", "b"], design=design)
+    assert len(dp.dp_mean("y ~ g", rows, codebook=book, eps=3.0, delta=1e-6).params) == 2

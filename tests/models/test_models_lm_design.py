@@ -297,3 +297,14 @@ def test_a_fit_of_one_or_two_rows_prints_and_has_a_table(n_rows):
             fit = dp.dp_lm("y ~ x", rows, codebook=book, eps=5.0)
         assert len(fit.tidy()) == 2
         assert "Private linear regression" in str(fit)
+
+
+@pytest.mark.guarding
+@pytest.mark.parametrize(
+    ("verb", "formula"), [(dp.dp_lm, "y ~ x * group"), (dp.dp_glm, "z ~ x + group")]
+)
+def test_units_of_which_no_row_counts_are_answered_by_noise(verb, formula):
+    """An error here, after the charge, would say that no row meets a condition."""
+    for rows, subset in ((ROWS, "visits < 0"), (ROWS.assign(psu=np.nan), None)):
+        fit = verb(formula, rows, subset=subset, design=DESIGNS["psus"], codebook=BOOK, eps=1.0)
+        assert {*fit.params.index} >= {*NAMES}

@@ -362,3 +362,22 @@ def test_a_residual_variance_that_is_lost_is_said_to_be_so():
             half = (ahead.obs_ci_upper - ahead["mean"]).to_numpy()
             assert (half >= 1.9599 * np.sqrt(limit)).all()
     assert is_lost_seen == {True, False}
+
+
+@pytest.mark.parametrize("call", ["predict", "get_prediction", "augment"])
+def test_no_public_row_has_no_prediction(table, call):
+    fit = made(table, "wage ~ educ * sex + exper", **HUGE)
+    result = getattr(fit, call)(pd.DataFrame(table)[:0])
+    assert len(getattr(result, "summary_frame", lambda: result)()) == 0
+
+
+def test_errors_of_derived_calls_say_what_to_write(table):
+    constant = made(table, "wage ~ 1", **HUGE)
+    with pytest.raises(ArgumentError, match=r"names of \['Intercept'\]$"):
+        constant.wald_test("b")
+    with pytest.raises(ArgumentError, match=r"write level=0.999999999$"):
+        constant.conf_int(1e-9)
+    with pytest.raises(ArgumentError, match=r"expected True, False or \{'age'"):
+        dp.etable(constant, labels=3)
+    with pytest.raises(NotAvailable, match="for Estimates; write its tables"):
+        made(table, **HUGE).contrasts("sex").save("x.nc")

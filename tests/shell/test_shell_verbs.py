@@ -154,7 +154,8 @@ def test_a_file_before_the_formula_is_answered_without_either(job, capsys):
     ("options", "reported"),
     [
         (("--del", "1e-6"), "unrecognized arguments: --del (did you mean '--delta'?) 1e-6"),
-        (("--ncomp", "two"), "argument --ncomp: invalid INT value: 'two'"),
+        (("--ncomp", "two"), "--ncomp: 'two' is not valid; expected a whole number, such as 5"),
+        (("--rho", "x"), "--rho: 'x' is not valid; expected a number, such as 0.5"),
         (("--person",), "argument --person: expected one argument"),
     ],
 )
@@ -214,13 +215,20 @@ def test_a_warning_is_said_in_one_line(job, capsys):
 def test_what_is_missing_is_said_in_words_of_the_shell(job, capsys):
     budget, book = ["--eps", "1"], ["--codebook", "cb.json"]
     for arguments, lacking in (
-        (budget, "In the shell: --codebook cb.json"),
+        (budget, "knowledge and never from the rows.\nWrite --codebook cb.json"),
         (book, "write --eps 1"),
+        ([*book, *budget, "--rho", "0.1"], "leave out --eps and --delta, or --rho"),
     ):
         assert main(["mean", "~ a", "data.csv", *arguments]) == 2
         assert lacking in capsys.readouterr().err
     assert main(["mean", "~ aa", "data.csv", *book, *budget]) == 2
-    assert "In the shell" not in capsys.readouterr().err
+    assert "--codebook" not in capsys.readouterr().err
+
+
+def test_a_misspelt_option_of_the_program_is_answered_by_the_nearest(capsys):
+    with pytest.raises(SystemExit):
+        main(["--verson"])
+    assert "(did you mean '--version'?)" in capsys.readouterr().err
 
 
 def test_only_what_is_said_of_persons_names_them():
