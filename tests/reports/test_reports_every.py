@@ -91,7 +91,7 @@ def split():
 
 @pytest.mark.parametrize("result", [split(), AuditTable("Audits", 0.95, ())], ids=["split", "roll"])
 def test_what_no_release_made_is_not_saved_and_says_so(result, tmp_path):
-    with pytest.raises(NotAvailable, match=rf"for a {type(result).__name__}; .*tidy\(\)"):
+    with pytest.raises(NotAvailable, match=rf"for {type(result).__name__}; .*tidy\(\)"):
         result.save(tmp_path / "made.nc")
     assert list(tmp_path.iterdir()) == []
     assert result._repr_html_() == result.summary().as_html()
