@@ -5,9 +5,12 @@ import math
 from datetime import date
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import dpmodels as dp
+from dpmodels.errors import FormulaError
+from dpmodels.formula.parse import parsed_formula
 from dpmodels.variables import Categorical, Numeric
 
 NUMBERS = ("x", "y", "income", "height in cm", "class", "a.b", "größe")
@@ -158,7 +161,13 @@ def formulas(draw, book):
     )
     terms = draw(st.lists(term, min_size=1, max_size=3))
     tail = draw(st.sampled_from(["", " - 1", " + 0", " + 1"]))
-    return "~ " + " + ".join(terms) + tail
+    formula = "~ " + " + ".join(terms) + tail
+    try:
+        parsed_formula(formula, book)
+    except FormulaError as error:
+        # A sum of one term with itself has no power.
+        assume("itself, as in R" not in str(error))
+    return formula
 
 
 NUMBER_CELLS = st.one_of(

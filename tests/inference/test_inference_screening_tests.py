@@ -208,6 +208,7 @@ def test_noise_of_a_scatter_costs_less_than_its_upper_bound(release):
     for ratio in (3.0, 4.0, 5.0, 20.0):
         at = ratio * math.sqrt(1_800.0 + noisy.product_sd**2)
         noisy = replace(noisy, scatters=np.array([1_800.0]), products=np.array([at]))
+        noisy = replace(noisy, scatter_sd=0.155 * 1_800)
         exact = replace(noisy, scatter_sd=1e-9)
         upper = replace(exact, scatters=bounds(noisy, 2.5e-5).scatter)
         noisy_p, exact_p, bound = (

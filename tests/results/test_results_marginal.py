@@ -311,7 +311,7 @@ def test_where_intervals_are_searched_for_those_of_combinations_are_too():
     with dp.simulation(seed=1):
         fit = weak_moments(3)
     with dp.simulation(seed=3):
-        logit = dp.dp_glm("yes ~ x + g", weak_rows(0), codebook=WEAK, eps=0.45, delta=1e-6)
+        logit = dp.dp_glm("yes ~ x + g", weak_rows(0), codebook=WEAK, eps=0.35, delta=1e-6)
     assert not fit.linear.full_law.clear
     assert not logit.sandwich.noise_law.clear
     ends = ends_of(fit.t_test("Intercept + 2 * x - w = 0, x = 0"), "lower", "upper")
