@@ -191,11 +191,14 @@ def requested(
                 "sampling weights: leave out weights=, or write design=False"
             )
         if relation.person != design.psu or relation.rows not in (None, "mean"):
-            unit = f"psu={quoted(design.psu)}" if design.psu else "no psu="
+            declared, unit, instead = (
+                (f"psu={quoted(design.psu)}", "the sampling unit", "")
+                if design.psu
+                else ("no psu=", "the row", ", or name the units by psu=")
+            )
             raise ArgumentError(
-                f"the design has {unit}, so its unit of protection is "
-                f"{'the sampling unit' if design.psu else 'the row'}, not {relation.unit}: leave "
-                "out person= and rows=, or name the units by psu="
+                f"the design has {declared}, so its unit of protection is {unit}, not "
+                f"{relation.unit}: leave out person= and rows={instead}"
             )
     return Request(verb, formula, codebook, guarantee, relation, options, subset, attached)
 

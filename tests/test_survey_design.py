@@ -89,3 +89,11 @@ def test_bounds_and_strata_come_from_the_codebook():
     with pytest.raises(CodebookError, match="declare its levels"):
         sampling_of(dp.codebook(w=(1, 9), h=(0, 3), design=design))
     assert sampling_of(dp.codebook(w=(1, 9))) is None
+
+
+@each("psu, advice", [(None, "rows=, or name the units by psu=$"), ("p", "person= and rows=$")])
+def test_persons_beside_a_design_are_answered_with_its_unit(psu, advice):
+    units = {} if psu is None else {"psu": psu}
+    book = dp.codebook(y=(0, 1), w=(1, 50), design=dp.design(**STATED, **units))
+    with pytest.raises(ArgumentError, match=f"so its unit of protection is the .*{advice}"):
+        dp.dp_mean("y", {"y": [1.0], "w": [1.0]}, codebook=book, eps=1.0, person="id")
