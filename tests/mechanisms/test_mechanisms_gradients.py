@@ -14,7 +14,7 @@ from dpmodels.mechanisms.regression.gradients import Start
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.losses import Logistic, Predictors
+from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, Predictors
 
 FACTS = RegressionFacts(Predictors(3, True, 0.9, 0.5, 1.0), Logistic(), adjacency("replace"))
 
@@ -63,3 +63,22 @@ def test_each_sum_has_the_noise_that_its_event_says_of_what_a_neighbour_changes(
     assert plan.scales["noise"] >= change * steps.multiplier
     assert plan.scales["last"] == pytest.approx(change * last.multiplier, rel=1e-9)
     assert plan.scales["last"] >= change * last.multiplier
+
+
+def test_the_model_of_means_alone_has_the_curvature_and_the_pull_of_its_rows():
+    """Twice the curvature of a row, and the mean square of its pull, by the longest gradient."""
+    counts = gradients.constant_model(np.array([2.0]), Poisson(clip=5.0, upper=20.0))
+    assert counts.linear == pytest.approx([math.log(2.0)])
+    assert counts.bend == pytest.approx(np.array([[2 * 2.0 / 5.0]]))
+    assert counts.square == pytest.approx(2.0 / 5.0**2)
+
+    loss, chances = Multinomial(3), np.array([0.5, 0.3, 0.2])
+    levels = gradients.constant_model(chances[1:], loss)
+    answers = np.eye(3)
+    covariance = sum(
+        chance * np.outer(answer - chances, answer - chances)
+        for chance, answer in zip(chances, answers, strict=True)
+    )
+    assert levels.mean == pytest.approx(chances)
+    assert levels.bend == pytest.approx(2 * covariance / loss.length)
+    assert levels.square == pytest.approx(np.trace(covariance) / 2 / loss.length**2)

@@ -5,7 +5,7 @@ from plots_samples import assert_readable, new_ax
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots import Panel, bars
-from dpmodels.plots.bars import ranked
+from dpmodels.plots.bars import hist, ranked
 from dpmodels.plots.style import alt_text
 
 LABELS = ["shells", "gauss", "ppca", "zero"]
@@ -139,3 +139,12 @@ def test_a_text_says_values_and_one_standard_error_each_way():
     (ax,) = bars([ENERGY], labels=LABELS)
     assert "shells 0.99 (0.989 to 0.991)" in alt_text(ax)
     assert "zero 0.4 (0.38 to 0.42)" in alt_text(ax)
+
+
+def test_intervals_of_a_histogram_end_where_they_are_given():
+    counts, ends = np.array([5.0, 9.0, 0.0]), np.array([[2.0, 7.0], [6.0, 13.0], [1.0, 4.0]])
+    ax = hist(np.array([0.0, 1.0, 2.0, 3.0]), counts, ends, "x")
+    drawn = np.array([lines for group in ax.collections for lines in group.get_segments()])
+    # A count that was clipped at 0 lies below its interval, whose lower end is not drawn.
+    assert drawn[:, :, 1].tolist() == [[2.0, 7.0], [6.0, 13.0], [0.0, 4.0]]
+    assert drawn[:, 0, 0] == pytest.approx([0.5, 1.5, 2.5])
