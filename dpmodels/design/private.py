@@ -40,8 +40,6 @@ from dpmodels.typing import Floats
 # Rows are coded for several blocks at a time, so that threads wait less and columns are read in
 # long runs; or fewer of many columns, so that a processor's cache holds their cells.
 BLOCKS_A_TURN = 4
-# Rows and their products that a processor's cache holds: a choice.
-CACHED_ROWS = 4096
 CELLS_A_TURN, FEWEST_A_TURN = 2**20, 512
 # Parts in memory that threads take on before their answers are added up.
 PARTS_AT_ONCE = 32
@@ -88,11 +86,10 @@ class PrivateDesign(BoundRows):
         *,
         count_public: bool,
         with_norms: bool = False,
-        most_rows: int = CACHED_ROWS,
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
 
-        The function takes integer rows, shape (columns + 1, rows) with at most `most_rows` and
+        The function takes integer rows, shape (columns + 1, rows) with at most
         ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and 0,
         like all else in it, where it is not. A row's integers follow from it and public facts
         alone. Its results, multiplied by how often the rows count, are yielded in any order with
@@ -117,7 +114,7 @@ class PrivateDesign(BoundRows):
                 norms = [np.einsum("ij,ij->j", block[1:], block[1:]) for _ in squares]
                 return function(block, *norms)
 
-            return list(in_blocks(part, min(lattice.block_rows, most_rows), of_span))
+            return list(in_blocks(part, lattice.block_rows, of_span))
 
         for results in self._mapped(counted, lattice, count_public):
             yield from results

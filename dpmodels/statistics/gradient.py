@@ -454,11 +454,7 @@ class Gradients(OverDesigns[PrivateDesign]):
     def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         public = self.count_public and counted
         for design in self.designs:
-            # Sums of floats depend on the number of rows.
-            most_rows = self.lattice.block_rows
-            yield from design.blocks(
-                function, self.lattice, count_public=public, most_rows=most_rows
-            )
+            yield from design.blocks(function, self.lattice, count_public=public)
 
 
 class _PreciseSums(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design import private_design
-from dpmodels.design.private import BLOCKS_A_TURN, CACHED_ROWS
+from dpmodels.design.private import BLOCKS_A_TURN
 from dpmodels.noise.lattice import Lattice
 
 
@@ -21,5 +21,5 @@ def test_threads_are_for_more_than_one_part(monkeypatch, parts):
     rows = parts * BLOCKS_A_TURN * lattice.block_rows
     design = private_design("~ a", {"a": np.zeros(rows)}, dp.codebook(a=(-1, 1)))
     blocks = design.blocks(lambda block: int(block.shape[1]), lattice, count_public=True)
-    assert [answer for answer, _ in blocks] == [CACHED_ROWS] * (rows // CACHED_ROWS)
+    assert [answer for answer, _ in blocks] == [lattice.block_rows] * parts * BLOCKS_A_TURN
     assert bool(started) == (parts > 1)
