@@ -35,7 +35,7 @@ _Option = TypeVar("_Option", bound=str | None)
 _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 _DECLARED = '; write codebook=dp.codebook(age=(0, 100), sex=["F", "M"])'
-# What to write for parameters that users of other packages expect.
+# What to write for parameters that users of other packages expect of a verb.
 _INSTEAD = {
     **dict.fromkeys(("bounds", "levels", "lower", "range", "upper"), _DECLARED),
     **dict.fromkeys(("random_state", "rng", "seed"), "; runs repeat in dp.simulation(seed=1)"),
@@ -159,7 +159,8 @@ def bound(
     unknown = [key for key in kwargs if key not in declared]
     repeated = [key for key in by_place[: len(args)] if key in kwargs]
     if unknown and not any(value.kind is value.VAR_KEYWORD for value in declared.values()):
-        meant = did_you_mean(unknown[0], declared) or _INSTEAD.get(unknown[0], "")
+        instead = _INSTEAD.get(unknown[0], "") if "codebook" in declared else ""
+        meant = did_you_mean(unknown[0], declared) or instead
         problem = f"has no parameter {unknown[0]}={meant}:"
     elif len(args) > len(by_place):
         example = ", such as codebook=" if "codebook" in {*declared} - {*by_place} else ""

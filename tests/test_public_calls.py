@@ -180,3 +180,8 @@ def test_an_annotation_that_cannot_be_evaluated_leaves_the_error_as_it_is():
 
     with pytest.raises(ValueError, match="7"):
         first([7])
+
+
+def test_what_verbs_take_elsewhere_is_not_advised_of_other_functions():
+    with pytest.raises(dp.errors.ArgumentError, match=r"no parameter level=: see help\(dp\.Ledger"):
+        dp.Ledger(eps=1.0, level=0.9)

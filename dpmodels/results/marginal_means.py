@@ -26,6 +26,8 @@ from dpmodels.variables import Categorical, Numeric
 
 # A choice: regressors of a grid that fit in memory.
 MAX_REGRESSORS = 20_000_000
+# Levels that are tried in place of a reference level that noise hides: a choice.
+SEARCHED = 20
 
 
 class Grid(NamedTuple):
@@ -162,9 +164,12 @@ def without_reference(model: Fitted) -> list[str]:
         if term is None or model.terms.predictors > 1 or levels_of(design, name) is None:
             continue
         levels = model.terms.matrix(term)
-        first, second = np.triu_indices(len(levels), 1)
-        pairs = levels[first] - levels[second]
-        if not model.law.identifies(levels).any() and model.law.identifies(pairs).any():
+        if model.law.identifies(levels).any():
+            continue
+        others = (
+            np.delete(levels, at, axis=0) - levels[at] for at in range(len(levels))[:SEARCHED]
+        )
+        if any(model.law.identifies(pairs).any() for pairs in others):
             factors.append(name)
     return factors
 
