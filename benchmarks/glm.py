@@ -106,8 +106,7 @@ class Held(Gradients):
     def within(self, predictors, loss=None):
         if predictors == self._predictors and loss in (None, self._loss):
             return self
-        words = {"count_public": self.count_public}
-        rows_within = Held(self.designs, predictors, loss or self._loss, self.lattice, **words)
+        rows_within = Held(self.designs, predictors, loss or self._loss, self.lattice)
         return rows_within.read(self.block)
 
     def slopes(self, parameter, loss):
@@ -175,7 +174,7 @@ def hold(frame, book, loss):
     bound = linear(Request("glm", FORMULA, book, dp.ZCDP(1.0), relation, words))
     facts, design = RegressionFacts(bound.predictors, loss, relation), bound.design.bind(frame)
     rows = passes(design, facts)
-    training = Held((design,), bound.predictors, loss, rows.lattice, count_public=True)
+    training = Held((design,), bound.predictors, loss, rows.lattice)
     return training.hold(), facts
 
 

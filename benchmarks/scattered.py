@@ -41,7 +41,7 @@ from dpmodels.statistics import moments
 def statistic(data, columns):
     names = [f"x{i}" for i in range(columns)]
     design = private_design("~ .", data, dp.codebook.uniform(names, (0, 1)))
-    return moments(design, Lattice(20, columns), count_public=True).cross()
+    return moments(design, Lattice(20, columns)).cross()
 
 def main(files, columns, workers, kept):
     if workers < 1:

@@ -104,7 +104,7 @@ def main():
         return dp.dp_lm("x0 ~ .", few, codebook=book.select(names[:11]), eps=1.0, delta=1e-6)
 
     def exact(data):
-        return moments(private_design("~ .", data, book), lattice, count_public=True)
+        return moments(private_design("~ .", data, book), lattice)
 
     jobs = {
         "X.T @ X": (lambda: array.T @ array, ""),

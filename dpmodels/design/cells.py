@@ -76,15 +76,14 @@ class PrivateCells(BoundRows):
         return {**declared, **facts, **self.rows.terms.facts}
 
     def blocks(
-        self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
+        self, function: Callable[[tuple[Placed, ...]], Answer]
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to the placements of rows, block by block.
 
         The function takes one :class:`Placed` per tally, of at most 8192 rows. Its results are
-        yielded with the number of rows. `count_public` says whether progress may show the number
-        of rows.
+        yielded with the number of rows.
         """
-        for part in self.parts(count_public=count_public):
+        for part in self.parts():
             yield from by_placement(part, self.tallies, function)
 
     @property
@@ -121,9 +120,9 @@ class PrivateCells(BoundRows):
             return None
         return counts_by_bounds(engine, self.codebook, bounds)
 
-    def parts(self, *, count_public: bool) -> Iterator[Part]:
+    def parts(self) -> Iterator[Part]:
         """Read the rows once, a chunk at a time."""
-        parts, kept = self.rows.parts(count_public=count_public), self.rows.kept
+        parts, kept = self.rows.parts(), self.rows.kept
         return parts if kept is None or kept.key is not None else kept.through(parts)
 
 
@@ -183,13 +182,12 @@ class PrivateLevels(BoundRows):
         return {**declared_facts(self.formula, terms.codebook), **levels, **terms.facts}
 
     def blocks(
-        self, function: Callable[[tuple[Array, ...]], Answer], *, count_public: bool
+        self, function: Callable[[tuple[Array, ...]], Answer]
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to the levels of rows, in the order of `names`, block by block.
 
         It takes an array of names per column, with None for missing, of rows that count. Its
-        results are yielded with the number of rows; `count_public` says whether progress may show
-        the number of rows.
+        results are yielded with the number of rows.
         """
 
         def of_rows(rows: Part) -> Answer:
@@ -197,7 +195,7 @@ class PrivateLevels(BoundRows):
             counted = slice(None) if rows.counted is None else rows.counted
             return function(tuple(column[counted] for column in columns))
 
-        for part in self.rows.parts(count_public=count_public):
+        for part in self.rows.parts():
             yield from by_rows(part, MANY_ROWS, of_rows)
 
 
@@ -227,21 +225,18 @@ class PrivateMargins(BoundRows):
         }
         return {**declared, **levels, "margins": repr(margins.terms), **self.rows.terms.facts}
 
-    def blocks(
-        self, function: Callable[[list[Codes]], Answer], *, count_public: bool
-    ) -> Iterator[tuple[Answer, int]]:
+    def blocks(self, function: Callable[[list[Codes]], Answer]) -> Iterator[tuple[Answer, int]]:
         """Apply a function to the levels of rows, block by block.
 
         It takes the code of each row's level, one array per variable; the code after the last level
         means missing or unlisted, and is that of all variables of a row that does not count. Its
-        results are yielded with the number of rows; `count_public` says whether progress may show
-        the number of rows.
+        results are yielded with the number of rows.
         """
 
         def of_rows(rows: Part) -> Answer:
             return function([_codes(factor, rows) for factor in self.margins.factors])
 
-        for part in self.rows.parts(count_public=count_public):
+        for part in self.rows.parts():
             yield from by_rows(part, MANY_ROWS, of_rows)
 
 

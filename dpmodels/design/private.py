@@ -84,7 +84,6 @@ class PrivateDesign(BoundRows):
         function: Callable[..., Answer],
         lattice: Lattice,
         *,
-        count_public: bool,
         with_norms: bool = False,
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
@@ -93,9 +92,8 @@ class PrivateDesign(BoundRows):
         ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and 0,
         like all else in it, where it is not. A row's integers follow from it and public facts
         alone. Its results, multiplied by how often the rows count, are yielded in any order with
-        that number of rows: up to 64 times the sum of a block, so beyond 2**53. `count_public` says
-        whether progress may show the number of rows. The function takes the squared integer norms
-        too, shape (rows,), `with_norms`.
+        that number of rows: up to 64 times the sum of a block, so beyond 2**53. The
+        function takes the squared integer norms too, shape (rows,), `with_norms`.
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
@@ -116,7 +114,7 @@ class PrivateDesign(BoundRows):
 
             return list(in_blocks(part, lattice.block_rows, of_span))
 
-        for results in self._mapped(counted, lattice, count_public):
+        for results in self._mapped(counted, lattice):
             yield from results
 
     def summed(self, lattice: Lattice) -> tuple[NDArray[np.object_], int, PrivateDesign] | None:
@@ -145,20 +143,16 @@ class PrivateDesign(BoundRows):
         return sums_of_rows(engine, self.public, factor, scaling.centre * factor, lattice)
 
     def by_person(
-        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
+        self, function: Callable[[Floats], Answer], lattice: Lattice
     ) -> Iterator[tuple[Answer, Part]]:
         """Apply a function to parts of the rows, each row once, and yield the parts too.
 
         The function takes rows as for :meth:`blocks`; the part has their persons, and the places
         that each row takes.
         """
-        return self._mapped(
-            lambda part: (function(self._augmented(part, lattice)), part), lattice, count_public
-        )
+        return self._mapped(lambda part: (function(self._augmented(part, lattice)), part), lattice)
 
-    def _mapped(
-        self, function: Callable[[Part], Answer], lattice: Lattice, count_public: bool
-    ) -> Iterator[Answer]:
+    def _mapped(self, function: Callable[[Part], Answer], lattice: Lattice) -> Iterator[Answer]:
         kept = None if self.rows.kept is None else self.rows.keep(self.public)
         with _threads() as mapped:
             if kept is not None and kept.parts is not None:
@@ -171,7 +165,7 @@ class PrivateDesign(BoundRows):
             pending = [reading for reading in (kept, counter) if reading is not None]
             for reading in pending:
                 reading.start()
-            for part in self.rows.parts(count_public=count_public):
+            for part in self.rows.parts():
                 cuts = self._cuts(part._replace(counter=counter), lattice)
                 turns = mapped if len(cuts) > 1 else map
                 if kept is None or not kept.all_fit:

@@ -396,14 +396,14 @@ class Rows(Unshown):
             message = before_charge(error)
         raise FrameError(message)
 
-    def parts(self, *, count_public: bool) -> Iterator[Part]:
-        """Read the rows once; `count_public` says whether progress may show how many there are.
+    def parts(self) -> Iterator[Part]:
+        """Read the rows once; progress shows how many there are where that is public.
 
         If the number of persons is public, the places that their rows do not take come last, as
         rows that do not count.
         """
         at, checksum = 0, self._checksum
-        for part in self._parts(count_public=count_public):
+        for part in self._parts():
             if checksum is not None:
                 columns = (*part.columns.values(), part.counted, part.places, part.persons)
                 checksum.add(part.rows, part.taken, columns)
@@ -414,7 +414,7 @@ class Rows(Unshown):
             yield part._replace(counted=counted)
             at += part.rows
 
-    def _parts(self, *, count_public: bool) -> Iterator[Part]:
+    def _parts(self) -> Iterator[Part]:
         if self.terms.sampled is not None:
             # Read rows with their places; where the number of units is public, then what is left.
             terms, n_taken = self.terms, 0
@@ -431,7 +431,8 @@ class Rows(Unshown):
         if (source := self.grouped) is not None:
             yield from self._of_groups(source)
             return
-        for chunk in self._read(self.terms, self.source.nrows if count_public else None):
+        shown = self.source.nrows if self.terms.neighbours.n_public else None
+        for chunk in self._read(self.terms, shown):
             if self.thinning is not None:
                 chunk = self.thinning.of(chunk)
             part = self._as_part(chunk)
@@ -533,7 +534,7 @@ class _LevelRows(Rows):
         self._query = query
         self._names = tuple(map(str, range(n_factors)))
 
-    def _parts(self, *, count_public: bool) -> Iterator[Part]:
+    def _parts(self) -> Iterator[Part]:
         for chunk in self._engine.chunks(self._query, (*self._names, "counts"), MANY_GROUPS):
             levels = {name: to_float(chunk[name]) for name in self._names}
             rows, times = as_often(np.asarray(chunk["counts"], dtype=np.int64))

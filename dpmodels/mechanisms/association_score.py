@@ -176,7 +176,7 @@ class AssociationScore(_ColumnScore):
 
     def measure(self, private: PrivateDesign, facts: SelectionFacts) -> Statistic:
         """Sum the columns, their squares and their products with the response."""
-        return associations(private, self.lattice, count_public=facts.adjacency.n_public)
+        return associations(private, self.lattice)
 
     def ranked(
         self, exact: Numbers, facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
@@ -354,7 +354,7 @@ class GainScore(_ColumnScore):
 
     def measure(self, private: PrivateDesign, facts: SelectionFacts) -> Statistic:
         """Sum the products of all columns."""
-        return products(private, self.lattice, count_public=facts.adjacency.n_public)
+        return products(private, self.lattice)
 
     def ranked(
         self, exact: Numbers, facts: SelectionFacts, bought: BoughtFits, entropy: Entropy

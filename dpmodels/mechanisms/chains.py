@@ -105,7 +105,7 @@ class QuiltCounts:
 
     def measure(self, private: PrivateCells, plan: QuiltPlan) -> Statistic:
         """Compute the exact counts."""
-        return state_counts(private, count_public=True)
+        return state_counts(private)
 
     def release(self, statistic: Statistic, plan: QuiltPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""

@@ -40,7 +40,7 @@ from dpmodels.typing import Exact, Floats
 class _Margins:
     def measure(self, private: PrivateMargins, plan: protocol.Calibrated) -> Statistic:
         """Count the rows of each cell of the largest margins."""
-        return margin_counts(private, count_public=plan.facts.adjacency.n_public)
+        return margin_counts(private)
 
 
 @dataclass(frozen=True)

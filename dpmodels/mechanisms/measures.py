@@ -30,7 +30,7 @@ class OfMoments:
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact augmented moments."""
-        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
+        return moments(design, plan.lattice)
 
 
 class OfPasses:
@@ -40,7 +40,7 @@ class OfPasses:
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Prepare to read the rows, once for each step."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
+        return Passes((design,), plan.lattice)
 
 
 class OfGradients:
@@ -56,7 +56,7 @@ class OfCells:
 
     def measure(self, private: PrivateCells, plan: Calibrated) -> Statistic:
         """Compute the exact counts of the cells."""
-        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
+        return counts(private, 1)
 
 
 class OfParts:
@@ -64,4 +64,4 @@ class OfParts:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts, in the units of the plan."""
-        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
+        return counts(private, plan.units_per_row)

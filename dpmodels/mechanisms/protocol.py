@@ -238,8 +238,8 @@ def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:
     """Bind a design's rows for several passes. FrameError if they can be read only once."""
     design.require_passes()
-    predictors, public = facts.predictors, facts.adjacency.n_public
-    return Gradients((design,), predictors, facts.loss, predictors.lattice, count_public=public)
+    predictors = facts.predictors
+    return Gradients((design,), predictors, facts.loss, predictors.lattice)
 
 
 def as_gradients(statistic: Statistic) -> Gradients:

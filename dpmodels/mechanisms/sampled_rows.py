@@ -88,8 +88,7 @@ class Sampled(OfBase):
 
     def measure(self, design: PrivateDesign, plan: PlanOfStrategy) -> UnitWeights:
         """Prepare to read the rows for their weights and once more."""
-        count_public = plan.facts.adjacency.n_public
-        return UnitWeights(design, self.sampling.upper, count_public=count_public)
+        return UnitWeights(design, self.sampling.upper)
 
     def release(self, statistic: Statistic, plan: PlanOfStrategy, entropy: Entropy) -> Any:
         """Release the numbers of units by weight, then what the mechanism says of capped rows."""

@@ -40,9 +40,7 @@ from dpmodels.typing import Integers
 class _Screening:
     def measure(self, design: PrivateDesign, plan: ScreenPlan) -> Statistic:
         """Sum columns and their products with the response."""
-        return associations.associations(
-            design, plan.lattice, count_public=plan.facts.adjacency.n_public
-        )
+        return associations.associations(design, plan.lattice)
 
 
 @dataclass(frozen=True)

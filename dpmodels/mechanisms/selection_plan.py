@@ -199,7 +199,7 @@ class LevelScore:
 
     def measure(self, private: PrivateCells, facts: SelectionFacts) -> Statistic:
         """Count the rows of all cells."""
-        return counts(private, 1, count_public=facts.adjacency.n_public)
+        return counts(private, 1)
 
     def ranked(
         self, exact: Numbers, facts: SelectionFacts, bought: BoughtCounts, entropy: Entropy

@@ -407,7 +407,7 @@ class WeightedGradients(OfBase):
 
         def meat_at(point: Floats) -> Meat:
             score = GradientScore(regressors, point, predictors, loss)
-            exact = ExactScores(design, lattice, score, places, count_public=adjacency.n_public)
+            exact = ExactScores(design, lattice, score, places)
             meat = noise.noised(exact, strata, plan, entropy)
             # In units of their mean square, so that every coefficient has a variance of about 1. Of
             # the curvature the part beyond its cap is missing.

@@ -459,5 +459,5 @@ class DrawnRows(Rows):
         fewer = np.diff(np.cumsum(places) * heads // FACES, prepend=0)
         return DrawnRows(self._part._replace(places=fewer), self.terms)
 
-    def _parts(self, *, count_public: bool) -> Iterator[Part]:
+    def _parts(self) -> Iterator[Part]:
         yield self._part

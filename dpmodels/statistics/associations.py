@@ -38,7 +38,7 @@ def reach(lattice: Lattice) -> int:
 
 
 @additive
-def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+def associations(design: PrivateDesign, lattice: Lattice) -> Statistic:
     """Sum rows ``z = (1, x, y)`` of a box, their squares and their products with y, exactly.
 
     The design is as of :func:`dpmodels.design.regression.box_design`: integers of a column are at
@@ -53,7 +53,7 @@ def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool)
     def lines(z: Floats) -> Floats:
         return np.stack([z.sum(axis=1), np.einsum("ij,ij->i", z, z), z @ z[-1]])
 
-    return box_sums("associations", lines, design, lattice, count_public=count_public)
+    return box_sums("associations", lines, design, lattice)
 
 
 def box_sums(
@@ -61,8 +61,6 @@ def box_sums(
     of_rows: Callable[[Floats], Floats],
     design: PrivateDesign,
     lattice: Lattice,
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Sum lines of numbers over blocks of rows ``z = (1, x, y)``, clipped to the box.
 
@@ -75,7 +73,7 @@ def box_sums(
         z[0] = block[0] > 0
         return of_rows(z).astype(np.int64)
 
-    return summed(name, of_block, design, lattice, {}, count_public)
+    return summed(name, of_block, design, lattice, {})
 
 
 def centred_products(exact: Objects, centre: int) -> Scalars:
@@ -153,12 +151,12 @@ PARTS = 2**20
 
 
 @additive
-def products(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+def products(design: PrivateDesign, lattice: Lattice) -> Statistic:
     """Sum ``z zᵀ`` over rows ``z = (1, x, y)`` of a box, exactly; shape (columns + 1, columns + 1).
 
     The design and the blocks are as for :func:`dpmodels.statistics.associations.associations`.
     """
-    return box_sums("products", lambda z: z @ z.T, design, lattice, count_public=count_public)
+    return box_sums("products", lambda z: z @ z.T, design, lattice)
 
 
 @dataclass(frozen=True)

@@ -110,9 +110,7 @@ class Band(NamedTuple):
 
 
 @additive
-def clipped_moments(
-    design: PrivateDesign, lattice: Lattice, halvings: int, *, count_public: bool
-) -> Statistic:
+def clipped_moments(design: PrivateDesign, lattice: Lattice, halvings: int) -> Statistic:
     """Sum ``z zᵀ`` over the rows exactly, clipped at each of several radii.
 
     Level t is of the rows magnified by ``2**t`` and clipped to the ball: ``z = (2**bits, 2**t x)``
@@ -130,9 +128,7 @@ def clipped_moments(
     sums: dict[Band, Numbers] = {}
     size, n_rows = lattice.columns + 1, 0
     kind: np.dtype[np.generic] = np.dtype(np.int64)
-    for bands, count in design.blocks(
-        lambda block: _by_band(block, lattice, halvings), lattice, count_public=count_public
-    ):
+    for bands, count in design.blocks(lambda block: _by_band(block, lattice, halvings), lattice):
         n_rows += count
         if n_rows * 4**lattice.bits >= FITS_INT64:
             kind = np.dtype(object)
@@ -140,7 +136,7 @@ def clipped_moments(
             exact: Numbers = product.astype(kind, copy=False)
             sums[band] = sums[band] + exact if band in sums else exact
     words = {"lattice": repr(lattice), "halvings": str(halvings)}
-    basis = partial(fingerprint, design, words, count_public=count_public)
+    basis = partial(fingerprint, design, words)
     return Statistic("clipped moments", _levels(sums, halvings, size, kind), n_rows, basis)
 
 
@@ -213,8 +209,6 @@ def fourth_moments(
     lattice: Lattice,
     limits: tuple[float, ...],
     unit: float,
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Sum ``q qᵀ`` over the rows exactly, q the squared coordinates in a unit.
 
@@ -227,7 +221,7 @@ def fourth_moments(
         return products(squares)
 
     facts = {"limits": str(limits), "unit": repr(unit)}
-    return summed("fourth moments", of_block, design, lattice, facts, count_public)
+    return summed("fourth moments", of_block, design, lattice, facts)
 
 
 @additive
@@ -237,8 +231,6 @@ def increments_beyond(
     inner: float,
     limits: tuple[float, ...],
     units: int,
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Sum how much larger the squares of rows are than those of the rows clipped to `inner`.
 
@@ -262,4 +254,4 @@ def increments_beyond(
         return np.array(np.ceil(np.minimum(largest, 1.0) * units).sum(), dtype=np.int64).reshape(1)
 
     facts = {"inner": repr(inner), "limits": str(limits), "units": str(units)}
-    return summed("increments beyond a ball", counted, design, lattice, facts, count_public)
+    return summed("increments beyond a ball", counted, design, lattice, facts)

@@ -45,7 +45,7 @@ WHOLE_ROWS = 2**15
 
 
 @additive
-def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> Statistic:
+def counts(private: PrivateCells, units_per_row: int) -> Statistic:
     """Count the rows of every table, in units of a row.
 
     The integers are one table after another: for each cell its ``degree + 1`` parts, then the
@@ -54,7 +54,7 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     added up first, and the person adds the units of all its places (:class:`PersonSums`).
     """
     words = {"units of a row": str(units_per_row)}
-    basis = partial(fingerprint, private, words, count_public=count_public)
+    basis = partial(fingerprint, private, words)
     bounds = _only_bounds(private.tallies)
     if (sides := private.by_bounds(bounds)) is not None:
         exact = sides.ravel().astype(object) * units_per_row
@@ -63,14 +63,14 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     flags = [by_person(tally, neighbours) for tally in private.tallies]
     coded = private.coded()
     if bounds and coded is private and not any(flags):
-        return CountsBeside(private, bounds, units_per_row, basis, count_public=count_public)
+        return CountsBeside(private, bounds, units_per_row, basis)
     pairs = list(zip(coded.tallies, flags, strict=True))
     person_sums = [PersonSums(tally, neighbours) for tally, is_by_person in pairs if is_by_person]
     row_counts = RowCounts(
         tuple(tally for tally, is_by_person in pairs if not is_by_person), units_per_row
     )
     n_rows = 0
-    for part in coded.parts(count_public=count_public):
+    for part in coded.parts():
         n_rows += part.taken
         for sums in person_sums:
             sums.add(part)
@@ -90,7 +90,7 @@ class CountsBeside(Statistic):
     Whether another one has read all rows by then changes the time it takes and nothing else.
     """
 
-    __slots__ = ("_count_public", "_counter", "_private", "_units_per_row")
+    __slots__ = ("_counter", "_private", "_units_per_row")
 
     def __init__(
         self,
@@ -98,12 +98,10 @@ class CountsBeside(Statistic):
         sides: list[BoundSide],
         units_per_row: int,
         basis: Callable[[], Fingerprint],
-        *,
-        count_public: bool,
     ) -> None:
         super().__init__("counts", np.zeros(4 * len(sides), dtype=object), 0, basis)
         self._private, self._units_per_row = private, units_per_row
-        self._counter, self._count_public = BoundCounts(sides), count_public
+        self._counter = BoundCounts(sides)
         if private.rows.can_be_thinned:
             private.rows.counter = self._counter
 
@@ -116,7 +114,7 @@ class CountsBeside(Statistic):
         counter = self._counter
         if counter.total is None:
             counter.start()
-            for part in self._private.parts(count_public=self._count_public):
+            for part in self._private.parts():
                 for span, _, times in placed(part.places, part.rows, WHOLE_ROWS, FOLDS):
                     counter.add(part.at(span).of_counted, times=times)
             counter.complete()
@@ -215,7 +213,7 @@ def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
 
 
 @additive
-def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
+def counted_levels(private: PrivateLevels) -> Statistic:
     """Count the rows of each variable by level.
 
     One counter per variable, shape (variables,), with the levels that occur. A row adds 1 to at
@@ -230,11 +228,11 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
             Counter(name for name in column.tolist() if name is not None) for column in columns
         )
 
-    for block, count in private.blocks(counted, count_public=count_public):
+    for block, count in private.blocks(counted):
         for counter, block_counter in zip(total, block, strict=True):
             counter.update(block_counter)
         n_rows += count
-    basis = partial(fingerprint, private, count_public=count_public)
+    basis = partial(fingerprint, private)
     return Statistic("levels", total, n_rows, basis)
 
 
@@ -248,7 +246,7 @@ def _columns(counters: list[Counter[str]]) -> Numbers:
 
 
 @additive
-def margin_counts(private: PrivateMargins, *, count_public: bool) -> Statistic:
+def margin_counts(private: PrivateMargins) -> Statistic:
     """Count the rows of all largest margins, in one pass.
 
     The integers are one margin after another. Every variable has one more level, for missing or
@@ -261,8 +259,8 @@ def margin_counts(private: PrivateMargins, *, count_public: bool) -> Statistic:
         return np.concatenate([_margins_counted(term, codes, sizes) for term in terms])
 
     total: Integers = np.zeros(sum(cells(term, sizes) for term in terms), dtype=np.int64)
-    parts = private.blocks(counted, count_public=count_public)
-    basis = partial(fingerprint, private, count_public=count_public)
+    parts = private.blocks(counted)
+    basis = partial(fingerprint, private)
     return total_of("margins", parts, total, basis)
 
 
@@ -275,7 +273,7 @@ def _margins_counted(term: Term, codes: list[Codes], sizes: tuple[int, ...]) -> 
 
 
 @additive
-def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statistic:
+def state_counts(private: PrivateCells) -> Statistic:
     """Count states over all persons and times; the last count is of times without a state.
 
     The table has a factor of times and one of states. A person's state at a time is that of the
@@ -287,7 +285,7 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
     by_state: Integers = np.zeros(states, dtype=np.int64)
     recorded = np.zeros((0, steps), dtype=bool)
     n_places = 0
-    for part in private.parts(count_public=count_public):
+    for part in private.parts():
         n_places += part.taken
         if part.persons is None:
             continue
@@ -301,7 +299,7 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
         by_state += np.bincount(cell[first[new]] % states, minlength=states)
     times = n_places // private.rows.terms.neighbours.places * steps
     exact = np.append(by_state, times - by_state.sum()).astype(object)
-    basis = partial(fingerprint, private, count_public=count_public)
+    basis = partial(fingerprint, private)
     return Statistic("state counts", exact, times, basis)
 
 
@@ -322,18 +320,15 @@ class CellPasses(OverDesigns[PrivateCells]):
 
     __slots__ = ("_units_per_row",)
 
-    def __init__(
-        self, private: tuple[PrivateCells, ...], units_per_row: int, *, count_public: bool
-    ) -> None:
+    def __init__(self, private: tuple[PrivateCells, ...], units_per_row: int) -> None:
         words = {"units of a row": str(units_per_row)}
-        super().__init__("passes over counted rows", private, words, count_public=count_public)
+        super().__init__("passes over counted rows", private, words)
         self._units_per_row = units_per_row
 
     @property
     def recipe(self) -> Callable[[tuple[PrivateCells, ...]], CellPasses]:
         """A function that binds other rows, in the same units."""
-        units, public = self._units_per_row, self.count_public
-        return partial(CellPasses, units_per_row=units, count_public=public)
+        return partial(CellPasses, units_per_row=self._units_per_row)
 
     @property
     def numbers(self) -> tuple[Real, ...]:
@@ -359,7 +354,7 @@ class CellPasses(OverDesigns[PrivateCells]):
 
     def in_units(self, units_per_row: int) -> CellPasses:
         """Return passes over the same rows, which count so many units of each."""
-        return CellPasses(self.designs, units_per_row, count_public=self.count_public)
+        return CellPasses(self.designs, units_per_row)
 
     def clipped(self, lower: float, upper: float, beyond: tuple[float, ...] = ()) -> CellPasses:
         """Return passes over the same rows, with the number clipped to a released range."""
@@ -378,7 +373,7 @@ class CellPasses(OverDesigns[PrivateCells]):
 
 
 @additive
-def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) -> Statistic:
+def place_counts(private: PrivateCells, edges: Floats) -> Statistic:
     """Count complete rows of one table by the cell of their number, over all groups.
 
     `edges`, shape (cells + 1,), are in the number's unit and rise from its lower bound to its upper
@@ -395,7 +390,7 @@ def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) ->
         at = np.searchsorted(inner, placement.positions[placement.cells >= 0])
         return np.bincount(at, minlength=cells)
 
-    parts = private.blocks(counted, count_public=count_public)
+    parts = private.blocks(counted)
     words = {"ends of cells": digest_of(edges)}
-    basis = partial(fingerprint, private, words, count_public=count_public)
+    basis = partial(fingerprint, private, words)
     return total_of("rows by place", parts, np.zeros(cells, dtype=np.int64), basis)

@@ -88,8 +88,6 @@ class Gradients(OverDesigns[PrivateDesign]):
         predictors: Predictors,
         loss: Loss | Poisson | Multinomial,
         lattice: Lattice,
-        *,
-        count_public: bool,
     ) -> None:
         words = {"predictors": repr(predictors), "loss": repr(loss)}
         if predictors.known is not None:
@@ -97,7 +95,7 @@ class Gradients(OverDesigns[PrivateDesign]):
         if predictors.axes:
             words["axes"] = repr(predictors.axes)
         words["lattice"] = repr(lattice)
-        super().__init__("gradients of a loss", designs, words, count_public=count_public)
+        super().__init__("gradients of a loss", designs, words)
         self._predictors, self._loss, self.lattice = predictors, loss, lattice
 
     def cross(self) -> tuple[Objects, int]:
@@ -113,7 +111,6 @@ class Gradients(OverDesigns[PrivateDesign]):
             predictors=self._predictors,
             loss=self._loss,
             lattice=self.lattice,
-            count_public=self.count_public,
         )
 
     @property
@@ -132,8 +129,7 @@ class Gradients(OverDesigns[PrivateDesign]):
 
         The same holds of another loss, where one is given.
         """
-        public, loss_of_rows = self.count_public, self._loss if loss is None else loss
-        return Gradients(self.designs, predictors, loss_of_rows, self.lattice, count_public=public)
+        return Gradients(self.designs, predictors, loss or self._loss, self.lattice)
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Gradients, Gradients]:
         """Split the rows at random: each is in the first part with probability ``heads/256``.
@@ -145,7 +141,7 @@ class Gradients(OverDesigns[PrivateDesign]):
 
     def passes(self) -> Passes:
         """Return the same joint rows, for moments of their columns."""
-        return Passes(self.designs, self.lattice, count_public=self.count_public)
+        return Passes(self.designs, self.lattice)
 
     @one_pass
     def outcomes(self) -> Statistic:
@@ -310,9 +306,7 @@ class Gradients(OverDesigns[PrivateDesign]):
             return _times(self._pull(linear, block), z)
 
         (design,) = self.designs
-        exact, n_rows = person_squares(
-            design, self.lattice, pulled, lattice, places, count_public=self.count_public
-        )
+        exact, n_rows = person_squares(design, self.lattice, pulled, lattice, places)
         basis = self._at(parameter, lattice)
         return Statistic("squared gradients of persons", exact, n_rows, basis)
 
@@ -372,7 +366,7 @@ class Gradients(OverDesigns[PrivateDesign]):
 
         size = self._predictors.columns
         value, curvature, energy, gradients = 0.0, np.zeros((size, size)), 0.0, [np.zeros(size)]
-        for part, _ in self._each(summed, counted=False):
+        for part, _ in self._each(summed):
             value, energy = value + part.value, energy + part.energy
             curvature += part.curvature
             gradients.append(part.gradient)
@@ -404,9 +398,7 @@ class Gradients(OverDesigns[PrivateDesign]):
             offsets = self._predictors.offsets(block, self.lattice)
             return precise_sums(z, self._predictors.labels(block), parameter, loss, offsets)
 
-        exact, n_rows = precise_integers(
-            self._each(summed, counted=False), self._predictors.columns
-        )
+        exact, n_rows = precise_integers(self._each(summed), self._predictors.columns)
         return Statistic("precise sums of losses", exact, n_rows, self.fingerprint)
 
     @property
@@ -451,10 +443,9 @@ class Gradients(OverDesigns[PrivateDesign]):
         parts = self._each(lambda block: function(block).astype(np.int64))
         return total_of(name, parts, np.zeros(shape, dtype=object), basis)
 
-    def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
-        public = self.count_public and counted
+    def _each(self, function: Callable[[Floats], object]) -> Any:
         for design in self.designs:
-            yield from design.blocks(function, self.lattice, count_public=public)
+            yield from design.blocks(function, self.lattice)
 
 
 class _PreciseSums(NamedTuple):

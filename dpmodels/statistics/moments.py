@@ -26,7 +26,7 @@ _NAME: Final = "augmented moments"
 
 
 @additive
-def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+def moments(design: PrivateDesign, lattice: Lattice) -> Statistic:
     """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, x)`` on the lattice.
 
     Every partial sum of a block's product is an integer below 2**53.
@@ -39,10 +39,10 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     n_rows, rows = 0, design
     if (in_database := design.summed(lattice)) is not None:
         total, n_rows, rows = in_database
-    by_block = rows.blocks(products, lattice, count_public=count_public)
+    by_block = rows.blocks(products, lattice)
     total, n_added = added(total, by_block)
     words = {"lattice": repr(lattice)}
-    basis = partial(fingerprint, design, words, count_public=count_public)
+    basis = partial(fingerprint, design, words)
     return Statistic(_NAME, total, n_rows + n_added, basis)
 
 
@@ -186,9 +186,7 @@ def eigenvalue_sensitivity(adjacency: Adjacency, norm: int) -> float:
 
 
 @additive
-def norm_counts(
-    design: PrivateDesign, lattice: Lattice, limits: tuple[int, ...], *, count_public: bool
-) -> Statistic:
+def norm_counts(design: PrivateDesign, lattice: Lattice, limits: tuple[int, ...]) -> Statistic:
     """Count complete rows by the cell that their integer norm lies in.
 
     Cell k is of squared norms above ``limits[k - 1]`` and up to ``limits[k]``,
@@ -202,7 +200,7 @@ def norm_counts(
         return numbers_by_cell(squares[block[0] > 0], edges)
 
     words = {"limits": str(limits)}
-    return summed("rows by length", counted, design, lattice, words, count_public, with_norms=True)
+    return summed("rows by length", counted, design, lattice, words, with_norms=True)
 
 
 class MomentsByLength(Statistic):
@@ -247,8 +245,6 @@ def moments_by_length(
     lattice: Lattice,
     limits: tuple[int, ...],
     shortest: int,
-    *,
-    count_public: bool,
 ) -> MomentsByLength:
     """Read rows once, of which none counts several times, for a ball chosen by their lengths."""
     edges, longer = np.array(limits, dtype=np.float64), [np.zeros((lattice.columns + 1, 0))]
@@ -260,9 +256,7 @@ def moments_by_length(
         return counts, products(block) - products(rows), rows
 
     def sums() -> Iterator[tuple[Integers, int]]:
-        for (counts, product, rows), count in design.blocks(
-            divided, lattice, count_public=count_public, with_norms=True
-        ):
+        for (counts, product, rows), count in design.blocks(divided, lattice, with_norms=True):
             np.add(by_length, counts, out=by_length)
             longer.append(rows)
             yield product, count
@@ -273,7 +267,7 @@ def moments_by_length(
 
 
 @additive
-def row_sums(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+def row_sums(design: PrivateDesign, lattice: Lattice) -> Statistic:
     """Sum ``(2**bits, x)`` over the rows exactly; an incomplete row adds zero.
 
     Sensitivity: that of :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
@@ -282,7 +276,7 @@ def row_sums(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> 
     def added(block: Floats) -> Integers:
         return np.asarray((block @ np.ones(block.shape[1])).astype(np.int64))
 
-    return summed("sums of rows", added, design, lattice, {}, count_public)
+    return summed("sums of rows", added, design, lattice, {})
 
 
 # Cells of values between limits, found by the leading bits of each value.

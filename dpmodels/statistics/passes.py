@@ -44,17 +44,15 @@ class Passes(OverDesigns[PrivateDesign]):
 
     __slots__ = ("lattice",)
 
-    def __init__(
-        self, designs: tuple[PrivateDesign, ...], lattice: Lattice, *, count_public: bool
-    ) -> None:
+    def __init__(self, designs: tuple[PrivateDesign, ...], lattice: Lattice) -> None:
         words = {"lattice": repr(lattice)}
-        super().__init__("passes over the rows", designs, words, count_public=count_public)
+        super().__init__("passes over the rows", designs, words)
         self.lattice = lattice
 
     @property
     def recipe(self) -> Callable[[tuple[PrivateDesign, ...]], Passes]:
         """A function that binds other rows, on the same lattice."""
-        return partial(Passes, lattice=self.lattice, count_public=self.count_public)
+        return partial(Passes, lattice=self.lattice)
 
     @property
     def scaling(self) -> Scaling:
@@ -84,7 +82,7 @@ class Passes(OverDesigns[PrivateDesign]):
 
     def on(self, lattice: Lattice) -> Passes:
         """Return passes over the same rows on another lattice."""
-        return Passes(self.designs, lattice, count_public=self.count_public)
+        return Passes(self.designs, lattice)
 
     def thinned(self, fewest: float, entropy: Entropy, min_rows: int = 0) -> Passes:
         """Return passes over rows chosen by coins, `fewest` expected; docs/theory.md, Theorem 96.
@@ -93,12 +91,11 @@ class Passes(OverDesigns[PrivateDesign]):
         facts, where that is no gain: fewer rows than `min_rows` or :data:`WORTH_THINNING` times as
         many, a number of rows that is not public, persons, several sources, a database, a cluster.
         """
-        can_be_thinned = self.count_public and len(self.designs) == 1
-        can_be_thinned = can_be_thinned and self.designs[0].rows.can_be_thinned
-        n_rows = self.designs[0].nrows or 0 if can_be_thinned else 0
+        design, *others = self.designs
+        is_counted = design.rows.terms.neighbours.n_public and not others
+        n_rows = design.nrows or 0 if is_counted and design.rows.can_be_thinned else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < max(WORTH_THINNING * fewest, min_rows):
             return self
-        design = self.designs[0]
         design = design.of(design.rows.thinned(math.ceil(FACES * fewest / n_rows), entropy))
         design.require_passes()
         return self.recipe((design,))
@@ -110,7 +107,7 @@ class Passes(OverDesigns[PrivateDesign]):
     def recoded(self, public: Design, scaling: Scaling, lattice: Lattice) -> Passes:
         """Return passes over the same rows, coded by other columns of the same variables."""
         designs = tuple(design.recoded(public, scaling) for design in self.designs)
-        return Passes(designs, lattice, count_public=self.count_public)
+        return Passes(designs, lattice)
 
     def remeasured(
         self, public: Design, scaling: Scaling, measure: Callable[[PrivateDesign], Statistic]
@@ -141,9 +138,7 @@ class Passes(OverDesigns[PrivateDesign]):
 
 
 @additive
-def turned_moments(
-    design: PrivateDesign, lattice: Lattice, transform: Floats, *, count_public: bool
-) -> Statistic:
+def turned_moments(design: PrivateDesign, lattice: Lattice, transform: Floats) -> Statistic:
     """Sum what :meth:`Passes.within` sums over the rows of one design."""
     matrix = turn(transform, lattice)
 
@@ -151,9 +146,9 @@ def turned_moments(
         return products(turned(block, matrix, lattice))
 
     zeros: Objects = np.zeros((lattice.columns + 1,) * 2, dtype=object)
-    total, n_rows = added(zeros, design.blocks(product, lattice, count_public=count_public))
+    total, n_rows = added(zeros, design.blocks(product, lattice))
     words = {"lattice": repr(lattice)}
-    basis = fingerprint(design, words, count_public=count_public)
+    basis = fingerprint(design, words)
     basis = basis.also({"transform": digest_of(transform)})
     return Statistic("moments of transformed rows", total, n_rows, basis)
 
@@ -227,7 +222,7 @@ def turn(transform: Floats, lattice: Lattice, halvings: int = 0) -> Turn:
 
 
 @additive
-def level_counts(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+def level_counts(design: PrivateDesign, lattice: Lattice) -> Statistic:
     """Count complete rows by the indicators that they are 1 in, which are above 0 when scaled.
 
     The integers have the shape (columns,). A row adds 1 to one indicator of each of f factors: the
@@ -237,13 +232,11 @@ def level_counts(design: PrivateDesign, lattice: Lattice, *, count_public: bool)
     def counted(block: Floats) -> Integers:
         return np.asarray(np.count_nonzero(block[1:, block[0] > 0] > 0, axis=1))
 
-    return summed("rows by level", counted, design, lattice, {}, count_public)
+    return summed("rows by level", counted, design, lattice, {})
 
 
 @additive
-def column_counts(
-    design: PrivateDesign, lattice: Lattice, halvings: int, *, count_public: bool
-) -> Statistic:
+def column_counts(design: PrivateDesign, lattice: Lattice, halvings: int) -> Statistic:
     """Count complete rows, for each column, by the cell that its squared integer lies in.
 
     The integers have the shape (columns, halvings + 1). Cell k is of squared integers up to
@@ -271,7 +264,7 @@ def column_counts(
         return by_cell
 
     facts = {"halvings": str(halvings)}
-    return summed("rows by column", counted, design, lattice, facts, count_public)
+    return summed("rows by column", counted, design, lattice, facts)
 
 
 @additive
@@ -280,8 +273,6 @@ def turned_counts(
     lattice: Lattice,
     transform: Floats,
     limits: tuple[int, ...],
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Count complete rows x by the length of ``T x``, clipped to the unit ball.
 
@@ -298,7 +289,7 @@ def turned_counts(
         return numbers_by_cell(squares, edges)
 
     facts = {"limits": str(limits), "transform": digest_of(transform)}
-    return summed("turned rows by length", counted, design, lattice, facts, count_public)
+    return summed("turned rows by length", counted, design, lattice, facts)
 
 
 # Exact squares of the sums over the rows of a person, clipped after the sum.
@@ -315,8 +306,6 @@ def person_squares(
     vectors: Callable[[Floats], Floats],
     finer: Lattice,
     places: int,
-    *,
-    count_public: bool,
 ) -> tuple[Exact, int]:
     """Sum ``v vᵀ`` over persons, v the sum of vectors of its rows over its places.
 
@@ -328,9 +317,7 @@ def person_squares(
     they take: persons who are exchanged move the sum as two rows of the unit ball do, whatever the
     number of their rows. Rows without a person add nothing.
     """
-    totals, n_rows = person_totals(
-        design, lattice, vectors, finer.columns, count_public=count_public
-    )
+    totals, n_rows = person_totals(design, lattice, vectors, finer.columns)
     return squares_of_totals(totals / (PARTS * places), finer), n_rows
 
 
@@ -339,8 +326,6 @@ def person_totals(
     lattice: Lattice,
     vectors: Callable[[Floats], Floats],
     size: int,
-    *,
-    count_public: bool,
 ) -> tuple[Integers, int]:
     """Sum vectors of `size` numbers over the places of persons, and count the places.
 
@@ -354,7 +339,7 @@ def person_totals(
     def integers(block: Floats) -> Integers:
         return _to_integers(vectors(block))
 
-    for rounded, part in design.by_person(integers, lattice, count_public=count_public):
+    for rounded, part in design.by_person(integers, lattice):
         assert part.persons is not None
         assert part.places is not None
         n_rows += int(part.places.sum())
@@ -463,7 +448,7 @@ class Score(NamedTuple):
 
 @additive
 def score_squares(
-    design: PrivateDesign, lattice: Lattice, score: Score, finer: Lattice, *, count_public: bool
+    design: PrivateDesign, lattice: Lattice, score: Score, finer: Lattice
 ) -> Statistic:
     """Sum the squares of the rows' scores exactly, each brought to the lattice `finer`.
 
@@ -482,7 +467,7 @@ def score_squares(
         return products(on_lattice(scores_of(block), finer))
 
     words = _words(score, finer)
-    return summed("squares of scores", of_block, design, lattice, words, count_public)
+    return summed("squares of scores", of_block, design, lattice, words)
 
 
 @additive
@@ -492,8 +477,6 @@ def person_score_squares(
     score: Score,
     finer: Lattice,
     places: int,
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Sum the squares of persons' scores exactly, each the sum of its rows' over its places.
 
@@ -501,11 +484,9 @@ def person_score_squares(
     :func:`dpmodels.statistics.passes.person_squares`.
     """
     scores_of = score.function(lattice)
-    total, n_rows = person_squares(
-        design, lattice, scores_of, finer, places, count_public=count_public
-    )
+    total, n_rows = person_squares(design, lattice, scores_of, finer, places)
     words = {"lattice": repr(lattice), **_words(score, finer)}
-    basis = partial(fingerprint, design, words, count_public=count_public)
+    basis = partial(fingerprint, design, words)
     return Statistic("squares of persons' scores", total, n_rows, basis)
 
 

@@ -71,12 +71,12 @@ class _InOnePlace(Statistic):
 class SampledPasses(_InOnePlace):
     """Passes over sampled rows; each gives exact integers."""
 
-    __slots__ = ("_count_public", "_kept", "_private", "_read")
+    __slots__ = ("_kept", "_private", "_read")
 
-    def __init__(self, private: PrivateCells, *, count_public: bool) -> None:
-        basis = fingerprint(private, count_public=count_public)
+    def __init__(self, private: PrivateCells) -> None:
+        basis = fingerprint(private)
         super().__init__("passes over sampled rows", np.zeros(0, dtype=object), 0, basis)
-        self._private, self._count_public = private, count_public
+        self._private = private
         self._kept: Block | None = None
         self._read = 0
 
@@ -111,13 +111,13 @@ class SampledPasses(_InOnePlace):
 
     def by_place(self, edges: Floats) -> Exact:
         """Count complete rows by the cell of their number, by its edges in its unit."""
-        exact, _ = place_counts(self._private, edges, count_public=self._count_public).cross()
+        exact, _ = place_counts(self._private, edges).cross()
         return np.asarray(exact)
 
     def clipped(self, lower: float, upper: float) -> SampledPasses:
         """Return passes over the same rows, with the number clipped to a released range."""
         private = self._private.clipped(lower, upper)
-        return SampledPasses(private, count_public=self._count_public)
+        return SampledPasses(private)
 
     def parts(self, cap: int, amounts: Amounts) -> tuple[list[Exact], int]:
         """Return the parts by cell and the rest, those of capped units, and those by stratum.
@@ -142,7 +142,7 @@ class SampledPasses(_InOnePlace):
     @property
     def _n_units(self) -> int:
         """All units where their number is public; else those of which a row counts, or all rows."""
-        if self._kept is not None and not self._count_public:
+        if self._kept is not None and not self._private.rows.terms.neighbours.n_public:
             return int((self._kept.totals > 0).sum())
         return self._read // self._private.rows.terms.neighbours.places
 
@@ -153,7 +153,7 @@ class SampledPasses(_InOnePlace):
             return
         self._read, neighbours = 0, self._private.rows.terms.neighbours
         sums = None if neighbours.person is None else _UnitSums(self.tallies, self.sampling)
-        for part in self._private.parts(count_public=self._count_public):
+        for part in self._private.parts():
             self._read += part.taken
             if sums is None:
                 yield from self._of_rows(part)
@@ -415,8 +415,8 @@ class UnitWeights(_InOnePlace):
 
     __slots__ = ("_design", "_upper")
 
-    def __init__(self, design: PrivateDesign, upper: float, *, count_public: bool) -> None:
-        basis = fingerprint(design, count_public=count_public)
+    def __init__(self, design: PrivateDesign, upper: float) -> None:
+        basis = fingerprint(design)
         super().__init__("units by weight", np.zeros(0, dtype=object), 0, basis)
         self._design = design
         self._upper = upper

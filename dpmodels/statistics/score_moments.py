@@ -39,8 +39,6 @@ def power_sums(
     lattice: Lattice,
     powers: ColumnPowers,
     finer: Lattice,
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Sum ``(w 2**bits, w q)`` over rows of weight w, q the row's powers on the lattice `finer`.
 
@@ -69,7 +67,7 @@ def power_sums(
         return np.append(count, q @ ones).astype(np.int64)
 
     words = {"powers": digest_of(np.stack(powers))}
-    return summed("sums of powers", of_block, design, lattice, words, count_public)
+    return summed("sums of powers", of_block, design, lattice, words)
 
 
 def _weighted_powers(
@@ -146,8 +144,6 @@ def score_moments(
     lattice: Lattice,
     transform: Floats,
     finer: Lattice,
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Sum ``v vᵀ`` over complete rows exactly, v a row's score coordinates on the lattice `finer`.
 
@@ -166,7 +162,7 @@ def score_moments(
         return products(_held(block, matrix, finer))
 
     words = {"transform": digest_of(transform)}
-    return summed("moments of scores", of_block, design, lattice, words, count_public)
+    return summed("moments of scores", of_block, design, lattice, words)
 
 
 @additive
@@ -175,8 +171,6 @@ def residual_sizes(
     lattice: Lattice,
     transform: Floats,
     finer: Lattice,
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Sum ``|v_e| v_t`` over complete rows exactly, v a row's score coordinates ``(v_t, v_e)``.
 
@@ -192,7 +186,7 @@ def residual_sizes(
         return np.asarray((rows[:-1] @ np.abs(rows[-1])).astype(np.int64))
 
     words = {"transform": digest_of(transform)}
-    return summed("sizes of residuals", of_block, design, lattice, words, count_public)
+    return summed("sizes of residuals", of_block, design, lattice, words)
 
 
 @additive
@@ -202,8 +196,6 @@ def score_lengths(
     transform: Floats,
     lengths: tuple[float, ...],
     residuals: tuple[float, ...],
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Count complete rows by the length of ``t``, and by e and its sign, ``(t, e) = T (1, x)``.
 
@@ -229,7 +221,7 @@ def score_lengths(
         "residuals": str(residuals),
         "transform": digest_of(transform),
     }
-    return summed("rows by the length of scores", counted, design, lattice, words, count_public)
+    return summed("rows by the length of scores", counted, design, lattice, words)
 
 
 def _norms(rows: Floats) -> Floats:
@@ -285,18 +277,14 @@ class UnitScores(Statistic):
         lattice: Lattice,
         score: passes.Score | GradientScore,
         n_places: int,
-        *,
-        count_public: bool,
     ) -> None:
-        basis = fingerprint(design, count_public=count_public)
+        basis = fingerprint(design)
         basis = basis.also({"score": score.digest})
         size, words = len(score.regressors), 1 + (lattice.bits > MAX_BITS)
         vectors = (
             score.function(lattice) if words == 1 else passes.two_words(score.function(lattice))
         )
-        integers, n_rows = passes.person_totals(
-            design, lattice, vectors, size * words, count_public=count_public
-        )
+        integers, n_rows = passes.person_totals(design, lattice, vectors, size * words)
         totals = integers[:size].astype(np.float64)
         if words == 2:
             totals += integers[size:] / passes.PARTS

@@ -74,11 +74,9 @@ class Fingerprint:
             )
 
 
-def fingerprint(
-    private: Private, words: Mapping[str, str] = MappingProxyType({}), *, count_public: bool
-) -> Fingerprint:
+def fingerprint(private: Private, words: Mapping[str, str] = MappingProxyType({})) -> Fingerprint:
     """Return the facts of rows, then those of `words`, in their order, and the adjacency."""
-    relation = Adjacency("replace" if count_public else "add-remove")
+    relation = Adjacency("replace" if private.rows.terms.neighbours.n_public else "add-remove")
     facts = {**private.facts, **words, "adjacency": relation.describe()}
     return Fingerprint(tuple(facts.items()))
 
@@ -169,7 +167,6 @@ def summed(
     design: PrivateDesign,
     lattice: Lattice,
     words: Mapping[str, str],
-    count_public: bool,
     *,
     with_norms: bool = False,
 ) -> Statistic:
@@ -180,9 +177,9 @@ def summed(
     """
     empty = np.zeros((lattice.columns + 1, 0))
     total: Numbers = counted(empty, *[empty[0]] * with_norms).astype(object)
-    parts = design.blocks(counted, lattice, count_public=count_public, with_norms=with_norms)
+    parts = design.blocks(counted, lattice, with_norms=with_norms)
     words = {"lattice": repr(lattice), **words}
-    basis = partial(fingerprint, design, words, count_public=count_public)
+    basis = partial(fingerprint, design, words)
     return total_of(name, parts, total, basis)
 
 
@@ -214,8 +211,8 @@ Private = PrivateDesign | PrivateCells | PrivateLevels | PrivateMargins
 Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels, PrivateMargins)
 Words = ParamSpec("Words")
 
-Task = tuple[Callable[[RowSource], Private], Callable[[Any], Statistic], bool]
-"""How rows are bound, what is measured of them, and whether their number is public."""
+Task = tuple[Callable[[RowSource], Private], Callable[[Any], Statistic]]
+"""How rows are bound, and what is measured of them."""
 
 
 class Scattered(Statistic):
@@ -255,7 +252,7 @@ def _measure(private: Private) -> None:
     sums = source.summed(
         private.variables,
         partial(_on_worker, tasks, readings.salt),
-        count_public=all(public for *_, public in tasks),
+        count_public=private.rows.terms.neighbours.n_public,
     )
     readings.require_same(sums.n_rows, sums.checksum)
     for statistic, exact, n_rows in zip(waiting, sums.exact, sums.counts, strict=True):
@@ -267,7 +264,7 @@ def _on_worker(tasks: Sequence[Task], salt: bytes, source: RowSource, number: in
     """Measure the rows of a partition; the first statistic's reading is the one compared."""
     checksum = Checksum(salt, number)
     measured: list[tuple[object, int]] = []
-    for bind, measure, _ in tasks:
+    for bind, measure in tasks:
         rows = bind(source)
         rows.rows.in_partition(number, None if measured else checksum)
         measured.append(measure(rows).cross())
@@ -291,7 +288,7 @@ def additive(
         bind: Callable[[RowSource], Rows] = private.recipe
         nothing = measure(bind(no_rows(private.variables)), *args, **kwargs)
         on_worker = partial(_with_options, anywhere, args, kwargs)
-        return Scattered(nothing, private, (bind, on_worker, bool(kwargs.get("count_public"))))
+        return Scattered(nothing, private, (bind, on_worker))
 
     # Under the name of `measure` it can be pickled for workers.
     return update_wrapper(anywhere, measure)
@@ -309,15 +306,12 @@ def _with_options(
 class OverDesigns(Statistic, Generic[Rows]):
     """A statistic of disjoint rows that can be read again and again, by methods."""
 
-    __slots__ = ("count_public", "designs")
+    __slots__ = ("designs",)
 
-    def __init__(
-        self, name: str, designs: tuple[Rows, ...], words: Mapping[str, str], *, count_public: bool
-    ) -> None:
-        basis = partial(fingerprint, designs[0], words, count_public=count_public)
+    def __init__(self, name: str, designs: tuple[Rows, ...], words: Mapping[str, str]) -> None:
+        basis = partial(fingerprint, designs[0], words)
         super().__init__(name, np.zeros(0, dtype=object), 0, basis)
         self.designs: tuple[Rows, ...] = designs
-        self.count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
         """Join statistics of disjoint rows; an ArgumentError names the first difference."""
@@ -333,8 +327,7 @@ class OverDesigns(Statistic, Generic[Rows]):
 
     def over_rows(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
-        public = self.count_public
-        return reduce(add, (measure(x, *words, count_public=public) for x in self.designs))
+        return reduce(add, (measure(x, *words) for x in self.designs))
 
 
 Own = TypeVar("Own", bound=OverDesigns[PrivateDesign])
@@ -348,8 +341,8 @@ def one_pass(
     def over_designs(self: Own, /, *args: Words.args, **kwargs: Words.kwargs) -> Statistic:
         if len(self.designs) == 1 and self.designs[0].scattered is None:
             return method(self, *args, **kwargs)
-        words, public = (over_designs, self.recipe, args, kwargs), self.count_public
-        sums = (_by_method(design, *words, count_public=public) for design in self.designs)
+        words = (over_designs, self.recipe, args, kwargs)
+        sums = (_by_method(design, *words) for design in self.designs)
         return reduce(add, sums)
 
     return update_wrapper(over_designs, method)
@@ -362,8 +355,6 @@ def _by_method(
     recipe: Callable[[tuple[PrivateDesign, ...]], object],
     args: tuple[object, ...],
     kwargs: dict[str, object],
-    *,
-    count_public: bool,
 ) -> Statistic:
     """Measure the rows of one design by a method of their statistic."""
     return method(recipe((design,)), *args, **kwargs)

@@ -123,7 +123,7 @@ def _of_design(private: Sequence[Any], unit: Unit) -> Observed:
     rows = [
         (site, row)
         for site, design in enumerate(private)
-        for part in design.parts(count_public=public)
+        for part in design.parts()
         for row in _rows(part)
     ]
     if unit.rows is None:

@@ -99,7 +99,7 @@ def _coded(rows: PrivateDesign, data: Table) -> np.ndarray:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Lattice, "block_rows", 8192)
         lattice = Lattice(FINE, len(rows.public.names))
-        blocks = rows.recipe(open_rows(data)).blocks(np.copy, lattice, count_public=False)
+        blocks = rows.recipe(open_rows(data)).blocks(np.copy, lattice)
         return np.hstack([block for block, _ in blocks])
 
 
@@ -140,9 +140,7 @@ def _questions(crossing: Crossing) -> list[Question]:
     if not isinstance(statistic, Gradients | Passes):
         return [lambda statistic: statistic.cross()[0]]
     lattice = Lattice(20, len(crossing.rows.public.names))
-    block = np.hstack(
-        [block for block, _ in crossing.rows.blocks(np.copy, lattice, count_public=False)]
-    )
+    block = np.hstack([block for block, _ in crossing.rows.blocks(np.copy, lattice)])
     if isinstance(statistic, Passes):
         steep = np.outer(np.arange(1, len(block)), _across(block[1:]))
         return [

@@ -38,7 +38,7 @@ class Clipped:
         # Of these columns some rows are short; of all, none are.
         design = private_design("~ age + wage", data, codebook)
         lattice = Lattice(self.bits, len(design.public.names))
-        return clipped_moments(design, lattice, HALVINGS, count_public=True), None
+        return clipped_moments(design, lattice, HALVINGS), None
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Turned:
         design = private_design(formula, data, codebook)
         lattice = Lattice(self.bits, len(design.public.names))
         transform = np.random.default_rng(2).normal(size=(lattice.columns, lattice.columns))
-        return Passes((design,), lattice, count_public=True).within(transform), None
+        return Passes((design,), lattice).within(transform), None
 
 
 Measured = Case | Clipped | Turned

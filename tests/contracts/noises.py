@@ -54,7 +54,7 @@ def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         return about_lines(case, data, releases)
     strategy, design, statistic, plan = case.crossing(case.formula, data, case.book)
     lattice = plan.lattice
-    exact, _ = moments(design, lattice, count_public=True).cross()
+    exact, _ = moments(design, lattice).cross()
     unit, longer = lattice.steps**2, lattice.radius * lattice.steps
     upper = np.triu_indices(plan.facts.columns, 1)
     square = exact[1:, 1:].astype(float) / unit

@@ -61,18 +61,18 @@ def missing_numbers_become_zero(patch: pytest.MonkeyPatch) -> None:
 def rows_are_summed_in_single_precision(patch: pytest.MonkeyPatch) -> None:
     blocks = PRIVATE.PrivateDesign.blocks
 
-    def single(self, function, lattice, *, count_public):
+    def single(self, function, lattice):
         low = lambda z: function(z.astype(np.float32)).astype(np.float64)  # noqa: E731
-        return blocks(self, low, lattice, count_public=count_public)
+        return blocks(self, low, lattice)
 
     patch.setattr(PRIVATE.PrivateDesign, "blocks", single)
 
 
 def sums_are_dropped_at_the_carry(patch: pytest.MonkeyPatch) -> None:
-    def dropped(design, lattice, *, count_public):
+    def dropped(design, lattice):
         size = lattice.columns + 1
         pending, rows = np.zeros((size, size), dtype=object), 0
-        products = design.blocks(lambda z: z @ z.T, lattice, count_public=count_public)
+        products = design.blocks(lambda z: z @ z.T, lattice)
         for block, (product, count) in enumerate(products, start=1):
             pending = pending + product.astype(np.int64)
             rows += count
@@ -96,8 +96,8 @@ def a_level_of_clipped_rows_forgets_a_band(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_empty_sum_is_warned_of(patch: pytest.MonkeyPatch) -> None:
-    def warning(design, lattice, *, count_public):
-        statistic = moments(design, lattice, count_public=count_public)
+    def warning(design, lattice):
+        statistic = moments(design, lattice)
         if statistic.cross()[0][0, 0] == 0:
             warnings.warn("there is no complete row", stacklevel=2)
         return statistic

@@ -138,9 +138,7 @@ def _to_postgres(url: str) -> None:
 
 def same(measure, unbound, table, *options) -> None:
     """Compare the integers of a table with those of the frame."""
-    expected, answer = (
-        measure(unbound.bind(rows), *options, count_public=True) for rows in (FRAME, table)
-    )
+    expected, answer = (measure(unbound.bind(rows), *options) for rows in (FRAME, table))
     assert answer.cross()[0].tolist() == expected.cross()[0].tolist()
     assert answer.cross()[1] == expected.cross()[1] == N_ROWS
     assert answer.fingerprint == expected.fingerprint
@@ -334,7 +332,7 @@ def test_one_record_moves_one_count_by_one(tables, tmp_path):
         connection.close()
         private = design.bind(dp.sql(path, table="rows"))
         assert private.rows.grouped is not None
-        return counts(private, 1, count_public=True).cross()[0]
+        return counts(private, 1).cross()[0]
 
     answers = [counted(cell) for cell in [*TEXTS, 1, 1.0, 2**53 + 1, -0.0]]
     for first, two in pairwise(answers):

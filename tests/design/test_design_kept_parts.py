@@ -40,7 +40,7 @@ def readings(monkeypatch):
 
 def two_passes(design):
     lattice = Lattice(20, len(design.public.names))
-    return [moments(design, lattice, count_public=True).cross() for _ in range(2)]
+    return [moments(design, lattice).cross() for _ in range(2)]
 
 
 @pytest.mark.parametrize(("limit", "n_read"), [(2**30, 1), (10_000, 2)])
@@ -66,8 +66,8 @@ def test_rows_stay_on_the_first_lattice_of_their_scaling(monkeypatch):
     size, limits = len(private_design(FORMULA, table(), BOOK).public.names), (2**36, 2**38)
 
     def measured(design, lattice):
-        counts = norm_counts(design, lattice, limits, count_public=True).cross()[0]
-        return [*counts, *moments(design, lattice, count_public=True).cross()[0].ravel()]
+        counts = norm_counts(design, lattice, limits).cross()[0]
+        return [*counts, *moments(design, lattice).cross()[0].ravel()]
 
     expected = measured(private_design(FORMULA, table(), BOOK), Lattice(20, size))
     design = private_design(FORMULA, table(), BOOK)
@@ -106,7 +106,7 @@ def test_other_columns_of_the_same_rows_replace_those_in_memory():
 def test_rows_that_were_not_read_to_the_end_are_not_kept(readings):
     design = private_design(FORMULA, table(200_000), BOOK)
     design.require_passes()
-    next(design.blocks(len, Lattice(20, len(design.public.names)), count_public=True))
+    next(design.blocks(len, Lattice(20, len(design.public.names))))
     gc.collect()
     ((first, _), (second, _)) = two_passes(design)
     assert (first == second).all()
@@ -180,7 +180,7 @@ def test_squared_norms_are_those_of_the_rows_on_the_lattice(row_norm):
         expected = np.einsum("ij,ij->j", block[1:], block[1:])
         return np.stack([expected, squares])[:, is_complete]
 
-    parts = design.blocks(both, lattice, count_public=True, with_norms=True)
+    parts = design.blocks(both, lattice, with_norms=True)
     expected, norms = np.concatenate([part for part, _ in parts], axis=1)
     assert (norms == expected).all()
     assert 3_000 < norms.size < 4_500

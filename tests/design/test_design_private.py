@@ -20,6 +20,6 @@ def test_threads_are_for_more_than_one_part(monkeypatch, parts):
     )
     rows = parts * BLOCKS_A_TURN * lattice.block_rows
     design = private_design("~ a", {"a": np.zeros(rows)}, dp.codebook(a=(-1, 1)))
-    blocks = design.blocks(lambda block: int(block.shape[1]), lattice, count_public=True)
+    blocks = design.blocks(lambda block: int(block.shape[1]), lattice)
     assert [answer for answer, _ in blocks] == [lattice.block_rows] * parts * BLOCKS_A_TURN
     assert bool(started) == (parts > 1)

@@ -27,7 +27,7 @@ def table(rows=500):
 
 
 def exact(design, lattice=LATTICE):
-    return moments(design, lattice, count_public=True).cross()[0].astype(float)
+    return moments(design, lattice).cross()[0].astype(float)
 
 
 def by_hand(data, design):
@@ -89,7 +89,7 @@ def test_a_weighted_row_is_never_longer_than_its_constant(bits):
     data["w"] **= 4
     design = private_regression("y ~ x + g", data, BOOK, weights="w", row_norm=0.2)
     blocks = []
-    for _ in design.blocks(lambda block: blocks.append(block.copy()), lattice, count_public=True):
+    for _ in design.blocks(lambda block: blocks.append(block.copy()), lattice):
         pass
     rows = np.concatenate(blocks, axis=1)
     assert np.array_equal(rows, np.rint(rows))

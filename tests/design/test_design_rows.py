@@ -38,12 +38,10 @@ EVEN = {"p": 20, "q": 30, "r": 60, "s": 60}
 
 SCORE = Score(np.eye(2), np.array([0.5, 0.5]), np.eye(1))
 MEASURED = {
-    "moments": lambda design: moments(design, LATTICE, count_public=False),
-    "clipped": lambda design: clipped_moments(design, LATTICE, 2, count_public=False),
-    "passes": lambda design: Passes((design,), LATTICE, count_public=False).within(np.eye(1)),
-    "scores": lambda design: score_squares(
-        design, LATTICE, SCORE, Lattice(20, 2), count_public=False
-    ),
+    "moments": lambda design: moments(design, LATTICE),
+    "clipped": lambda design: clipped_moments(design, LATTICE, 2),
+    "passes": lambda design: Passes((design,), LATTICE).within(np.eye(1)),
+    "scores": lambda design: score_squares(design, LATTICE, SCORE, Lattice(20, 2)),
 }
 
 
@@ -57,7 +55,7 @@ def of_design(data, rows=None, **words):
     design = private_design("~ x", data, BOOK)
     if rows is not None:
         design = design.among(among(rows, **words)).bind(data)
-    return moments(design, LATTICE, count_public=True).cross()
+    return moments(design, LATTICE).cross()
 
 
 def of_cells(data, rows=None, degree=1, **words):
@@ -66,7 +64,7 @@ def of_cells(data, rows=None, degree=1, **words):
     design = private_cells(sides.text, data, sides.codebook, (tally,))
     if rows is not None:
         design = design.among(among(rows, **words)).bind(data)
-    return counts(design, 2**20, count_public=True).cross()
+    return counts(design, 2**20).cross()
 
 
 def expanded(rows):
@@ -127,7 +125,7 @@ def test_no_person_has_more_places_than_declared(persons, rows):
     }
     design = private_design("~ x", data, BOOK).among(among(rows)).bind(data)
     counts = np.zeros(4)
-    parts = list(design.rows.parts(count_public=True))
+    parts = list(design.rows.parts())
     for part in parts[:-1]:
         counts += np.bincount((4 * part.columns["x"]).astype(int), part.places, 4)
     n_largest = 60 if rows == "mean" else rows
@@ -147,7 +145,7 @@ def test_rows_that_are_read_once_give_the_first_of_each_person():
         yield TABLE[4:]
 
     design = private_design("~ x", tables(), BOOK).among(among(1)).bind(tables())
-    exact, n_rows = moments(design, LATTICE, count_public=True).cross()
+    exact, n_rows = moments(design, LATTICE).cross()
     expected, _ = of_design({"x": [0.5, -0.25, 0.75]})
     assert (exact == expected).all()
     assert n_rows == 4

@@ -37,9 +37,11 @@ def table(size, seed=0):
     return {"x": rng.uniform(-1, 1, size), "y": rng.uniform(-1, 1, size)}
 
 
-def passes(data, *, count_public=True, designs=1):
-    bound = tuple(private_design("~ .", data, BOOK) for _ in range(designs))
-    return Passes(bound, LATTICE, count_public=count_public)
+def passes(data, *, relation="replace", designs=1):
+    unbound = private_design("~ .", data, BOOK).among(
+        lambda terms: requested_of(terms, adjacency(relation), None)
+    )
+    return Passes(tuple(unbound.bind(data) for _ in range(designs)), LATTICE)
 
 
 def faces(size, seed):
@@ -51,7 +53,7 @@ def thin(design, heads, entropy):
 
 
 def sums(private):
-    return moments(private, LATTICE, count_public=True).cross()
+    return moments(private, LATTICE).cross()
 
 
 def test_integers_are_those_of_the_rows_whose_coins_say_so():
@@ -109,7 +111,7 @@ def test_few_rows_are_all_read_and_no_coin_is_thrown():
     assert thinned.measured(moments).cross()[1] < 500
 
 
-@pytest.mark.parametrize("words", [{"count_public": False}, {"designs": 2}])
+@pytest.mark.parametrize("words", [{"relation": "add-remove"}, {"designs": 2}])
 def test_private_numbers_of_rows_and_several_tables_are_read_whole(words):
     all_rows = passes(table(1000), **words)
     assert all_rows.thinned(10, secure()) is all_rows

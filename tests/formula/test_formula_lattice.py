@@ -31,7 +31,7 @@ def tables(draw, most=8):
 def on_lattice(design, bits):
     """Integer rows, shape (rows, columns), and which of them are complete."""
     lattice = Lattice(bits, len(design.public.names))
-    blocks = design.blocks(np.copy, lattice, count_public=False)
+    blocks = design.blocks(np.copy, lattice)
     lattice_rows = np.concatenate([block for block, _ in blocks], axis=1)
     return lattice_rows[1:].T, lattice_rows[0] == 2.0**bits
 

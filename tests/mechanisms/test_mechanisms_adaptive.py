@@ -53,7 +53,7 @@ class OneRow:
         self.row = row
         self.facts, self.scattered = {}, None
 
-    def blocks(self, function, lattice, *, count_public):
+    def blocks(self, function, lattice):
         yield function(np.array([[lattice.radius], *([cell] for cell in self.row)])), 1
 
 
@@ -65,7 +65,7 @@ def test_neighbours_lose_between_nothing_and_the_squared_radius(columns, bits):
     for radius in (1, 0.99, 0.6, 0.5, 0.3, 0.126, 0.125, 0.01, 0.004, 0):
         for direction in [*np.eye(columns), *rng.normal(size=(6, columns))]:
             row = np.trunc(radius * lattice.radius * direction / np.linalg.norm(direction))
-            exact, _ = clipped_moments(OneRow(row), lattice, HALVINGS, count_public=True).cross()
+            exact, _ = clipped_moments(OneRow(row), lattice, HALVINGS).cross()
             losses = lost(exact)
             assert len(losses) == HALVINGS
             assert min(losses) >= 0

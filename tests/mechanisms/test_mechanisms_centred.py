@@ -21,7 +21,7 @@ DESIGN = box_design(two_sided("y ~ a + b", BOOK))
 
 def statistic(rows, plan):
     table = dict(zip("yab", np.array(rows, dtype=float).T, strict=True))
-    return associations(DESIGN.bind(table), plan.lattice, count_public=True)
+    return associations(DESIGN.bind(table), plan.lattice)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])

@@ -91,7 +91,7 @@ def furthest(unit, relation, guarantee):
         cells = []
         for rows in tables:
             alone = bound(rows, [7] * len(rows), neighbours)
-            exact = original(alone, lattice, weights, finer, places, count_public=True).cross()[0]
+            exact = original(alone, lattice, weights, finer, places).cross()[0]
             cells.append(exact.astype(float))
         pairs = combinations(cells, 2) if relation == "replace" else [(cell, 0) for cell in cells]
         for left, right in pairs:
@@ -112,8 +112,8 @@ def test_persons_are_within_the_sensitivity(unit, relation, guarantee):
 def test_the_sensitivity_of_a_row_used_for_persons_shows(monkeypatch):
     """The planted fault: squares of rows with the noise that squares of persons need."""
 
-    def rows_held(design, lattice, score, finer, places, *, count_public):
-        return passes.score_squares(design, lattice, score, finer, count_public=count_public)
+    def rows_held(design, lattice, score, finer, places):
+        return passes.score_squares(design, lattice, score, finer)
 
     monkeypatch.setattr(robust_covariance, "person_score_squares", rows_held)
     assert furthest(3, "add-remove", ZCDP(0.1)) > 2

@@ -157,7 +157,7 @@ def test_no_round_leaves_the_ball_unfilled():
             radii.append(np.linalg.norm(transform, 2))
             return statistic.within(transform)
 
-    watched = Watched(statistic.designs, plan.lattice, count_public=True)
+    watched = Watched(statistic.designs, plan.lattice)
     mechanism.release(watched, plan, seeded(1))
     assert len(radii) == 3
     assert min(radii) >= 1 - 1e-12

@@ -59,7 +59,7 @@ def test_no_neighbours_differ_in_the_law_of_a_draw_by_more_than_it_costs(
     laws = []
     for table in rows:
         data = dict(zip("yab", np.array(table, dtype=float).T, strict=True))
-        exact, _ = associations(DESIGN.bind(data), box_lattice(3), count_public=True).cross()
+        exact, _ = associations(DESIGN.bind(data), box_lattice(3)).cross()
         sums = SIGNS[alternative](centred_products(exact, centre))
         chance = first_is_drawn(log_levels(sums, *test), width)
         laws.append((chance, 1 - chance))
@@ -120,7 +120,7 @@ def test_values_are_noised_levels_and_nothing_is_below_the_least():
     facts = ScreenFacts(2, 2, "larger", adjacency("replace"), 0.2)
     plan = ScreenLogs().plan(facts, PureDP(1e5))
     data = dict(zip("yab", rows.T, strict=True))
-    statistic: Statistic = associations(DESIGN.bind(data), plan.lattice, count_public=True)
+    statistic: Statistic = associations(DESIGN.bind(data), plan.lattice)
     with dp.simulation(seed=1):
         release = ScreenLogs().release(statistic, plan, source())
     assert release.chosen.tolist() == [0, 1]

@@ -57,7 +57,7 @@ def exact_parts(rows, groups=None, beyond=BEYOND, degree=2):
     number, factors = one_measured(sides, "dp_mean")
     data = {"y": rows} if groups is None else {"y": rows, "g": groups}
     cells = private_cells(formula, data, sides.codebook, (Tally(factors, number, degree),))
-    passes = CellPasses((cells,), UNITS, count_public=True)
+    passes = CellPasses((cells,), UNITS)
     return passes.clipped(RANGE.lower, RANGE.upper, beyond).cross()[0]
 
 
@@ -107,7 +107,7 @@ def parts_of_persons(persons, neighbours, degree=2):
     rows = [(at, *row) for at, person in enumerate(persons) for row in person]
     ids, values, groups = map(list, zip(*rows, strict=True))
     data = {"id": ids, "y": values, "g": groups}
-    passes = CellPasses((design.bind(data),), UNITS, count_public=True)
+    passes = CellPasses((design.bind(data),), UNITS)
     return passes.clipped(RANGE.lower, RANGE.upper, BEYOND).cross()[0]
 
 

@@ -35,7 +35,7 @@ def counts_of(rows):
     about = Scaling(np.full(columns, 0.5), np.full(columns, 0.5), *(np.sqrt(columns),) * 2)
     bound = rows_of(Terms(INDICATORS.codebook)).bound(table)
     design = PrivateDesign(bound, INDICATORS, about)
-    passes = Passes((design,), choose_lattice(columns, 10.0), count_public=True)
+    passes = Passes((design,), choose_lattice(columns, 10.0))
     return passes.measured(level_counts).cross()[0].astype(float)
 
 

@@ -78,9 +78,7 @@ def furthest(relation, guarantee):
     distances = []
     for weights in (score, longer):
         cells = [
-            original(bound(row[None]), lattice, weights, finer, count_public=True)
-            .cross()[0]
-            .astype(float)
+            original(bound(row[None]), lattice, weights, finer).cross()[0].astype(float)
             for row in rows
         ]
         pairs = combinations(cells, 2) if relation == "replace" else [(cell, 0) for cell in cells]
@@ -146,7 +144,7 @@ def test_only_released_values_steer_it(monkeypatch):
     """With the same released moments, two tables are asked for the same scores."""
     plan = RobustCovariance(Moments()).plan(facts(), ZCDP(0.1))
     release = Moments().release(
-        moments(bound(some_rows(500)), plan.lattice, count_public=True),
+        moments(bound(some_rows(500)), plan.lattice),
         Moments().plan(facts(), ZCDP(0.1)),
         seeded(1),
     )

@@ -216,10 +216,10 @@ def test_rows_are_counted_by_their_length():
     design = bound(rows)
     lattice = Lattice(20, 2)
     limits = tuple(int(end) for end in (lattice.radius * np.array([0.05, 0.5])) ** 2)
-    exact, lengths = norm_counts(design, lattice, limits, count_public=True).cross()
+    exact, lengths = norm_counts(design, lattice, limits).cross()
     assert exact.tolist() == [1, 1, 2]
     assert lengths == 5
-    exact, _ = row_sums(design, lattice, count_public=True).cross()
+    exact, _ = row_sums(design, lattice).cross()
     assert exact[0] == 4 * 2**20
     assert exact[1:] / lattice.steps * math.sqrt(2) == pytest.approx([1.7, 1.5], abs=1e-5)
 

@@ -171,8 +171,7 @@ def test_a_unit_moves_counts_by_at_most_the_root_of_two():
             changed = np.flatnonzero(rows["u"] == rows["u"][0]) if psu else [0]
             second["w"][changed] = rng.choice([-1.0, np.nan, 1.0, 50.0, 1e9], len(changed))
             counts = [
-                UnitWeights(lm_spec(request).private.bind(table), 50.0, count_public=True)
-                for table in (rows, second)
+                UnitWeights(lm_spec(request).private.bind(table), 50.0) for table in (rows, second)
             ]
             difference = counts[0].by_weight(ends) - counts[1].by_weight(ends)
             assert np.linalg.norm(difference.astype(float)) <= math.sqrt(2)
@@ -199,7 +198,7 @@ def unit_scores(rows, cap, factors, levels):
     matrix = np.array([[1.0, 0.4, 0.1], [0.2, 1.0, 0.3]])
     score = Score(matrix * SLOTS * 3, np.array([0.1, 0.5, 1.0]), np.eye(2))
     capped = design.of(design.rows.capped(cap, factors))
-    scores = UnitScores(capped, Lattice(12, 2), score, SLOTS, count_public=True)
+    scores = UnitScores(capped, Lattice(12, 2), score, SLOTS)
     marks = MARKS if levels else MARKS[:1]
     ratio = math.sqrt(min(factors) / max(factors)) if factors else 1.0
     squares = scores.squares(2.0, Lattice(10, 2), marks, ratio, levels)

@@ -190,7 +190,7 @@ def test_powers_of_factors_and_products_stay_in_their_ball(formula):
     expected = powers.linear[:, None] * u + powers.square[:, None] * u**2 - powers.middle[:, None]
     # Rows are rounded to the lattice: a millionth of a range.
     assert np.linalg.norm(expected, axis=0).max() <= 1 + 1e-5
-    exact, _ = power_sums(design, plan.lattice, powers, lattice, count_public=True).cross()
+    exact, _ = power_sums(design, plan.lattice, powers, lattice).cross()
     np.testing.assert_allclose(
         exact[1:].astype(float) / lattice.steps, expected.sum(axis=1), atol=1e-3
     )
@@ -198,7 +198,7 @@ def test_powers_of_factors_and_products_stay_in_their_ball(formula):
 
 def _coded(design: PrivateDesign, lattice) -> np.ndarray:
     """Scaled rows, shape (columns, rows)."""
-    (rows,) = [block.copy() for block, _ in design.blocks(np.array, lattice, count_public=True)]
+    (rows,) = [block.copy() for block, _ in design.blocks(np.array, lattice)]
     return rows[1:] * design.scaling.row_norm / lattice.steps
 
 
@@ -542,7 +542,7 @@ def test_powers_are_those_of_operations_one_after_another(weights):
         (design,) = passes.designs
         expected = sum(
             _powers(block, powers, plan.lattice, finer, design.scaling.row_norm)
-            for block, _ in design.blocks(np.array, plan.lattice, count_public=True)
+            for block, _ in design.blocks(np.array, plan.lattice)
         )
         exact, _ = passes.measured(power_sums, powers, finer).cross()
         assert exact.tolist() == expected.tolist()

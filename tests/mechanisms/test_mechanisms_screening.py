@@ -29,7 +29,7 @@ DESIGN = box_design(two_sided("y ~ a + b + c", BOOK))
 
 def statistic(rows, plan):
     table = dict(zip("yabc", np.array(rows, dtype=float).T, strict=True))
-    return associations(DESIGN.bind(table), plan.lattice, count_public=True)
+    return associations(DESIGN.bind(table), plan.lattice)
 
 
 def law(scores, unit, n_draws):

@@ -51,12 +51,12 @@ class OneRow:
         self.row = row
         self.facts, self.scattered = {}, None
 
-    def blocks(self, function, lattice, *, count_public):
+    def blocks(self, function, lattice):
         yield function(np.array([[lattice.radius], *([cell] for cell in self.row)])), 1
 
 
 def row_increments(row, lattice, chosen):
-    exact, _ = clipped_moments(OneRow(row), lattice, chosen[-1], count_public=True).cross()
+    exact, _ = clipped_moments(OneRow(row), lattice, chosen[-1]).cross()
     return [part.astype(float) for part in increments(exact, chosen)]
 
 
@@ -127,7 +127,7 @@ def test_the_increments_add_up_to_the_moments():
     rng = np.random.default_rng(1)
     lattice = Lattice(BITS, 4)
     for row in integer_rows(lattice, rng, 3):
-        exact, _ = clipped_moments(OneRow(row), lattice, 3, count_public=True).cross()
+        exact, _ = clipped_moments(OneRow(row), lattice, 3).cross()
         outer, middle, inner = increments(exact, (0, 1, 3))
         assert (16 * outer + middle + inner == 64 * exact[0][1:, 1:]).all()
 

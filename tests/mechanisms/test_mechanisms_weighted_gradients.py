@@ -78,7 +78,7 @@ def unit_scores(rows, family, cap, factors=()):
         pass
     gradients = passes(design.of(design.rows.capped(cap, factors)), spec.facts)
     score = GradientScore(AXES * SLOTS, POINT, spec.facts.predictors, _unclipped(spec.facts))
-    exact = UnitScores(gradients.designs[0], gradients.lattice, score, SLOTS, count_public=True)
+    exact = UnitScores(gradients.designs[0], gradients.lattice, score, SLOTS)
     return exact, spec.facts
 
 

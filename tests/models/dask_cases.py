@@ -46,7 +46,7 @@ def simulated(verb, data):
 def moments_of(data, **words):
     design = private_design("~ age * sex + sqrt(wage)", data, BOOK, **words)
     columns = len(design.public.names)
-    return moments(design, Lattice(20, columns), count_public=True)
+    return moments(design, Lattice(20, columns))
 
 
 def assert_same(first, second):

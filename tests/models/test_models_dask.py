@@ -68,11 +68,11 @@ def test_without_a_client_the_scheduler_of_dask_is_taken(scheduler):
 def test_clipped_and_weighted_rows(synchronous):
     def clipped(data):
         design = private_design("~ age + wage", data, BOOK)
-        return clipped_moments(design, Lattice(18, 2), 4, count_public=False)
+        return clipped_moments(design, Lattice(18, 2), 4)
 
     def weighted(data):
         design = private_regression("wage ~ age", data, BOOK, weights="w")
-        return moments(design, Lattice(20, 2), count_public=True)
+        return moments(design, Lattice(20, 2))
 
     assert_same(clipped(scattered()), clipped(FRAME))
     assert_same(weighted(scattered()), weighted(FRAME))

@@ -137,7 +137,7 @@ def parts(data, design, cap):
     for _ in bound.rows.unit_weights():
         pass
     capped = bound.rows.capped(cap)
-    parts = list(capped.parts(count_public=False))
+    parts = list(capped.parts())
     persons = np.concatenate([part.persons for part in parts])
     places = np.concatenate([part.places for part in parts])
     return persons, places, capped.nrows

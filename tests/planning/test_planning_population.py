@@ -32,7 +32,7 @@ def asking(verb, shape="normal", **words):
 
 def written_out(rows):
     """The same rows, each as often as it occurs."""
-    (part,) = rows.parts(count_public=True)
+    (part,) = rows.parts()
     columns = {name: np.repeat(column, part.places) for name, column in part.columns.items()}
     for name in ("sex", "smoker"):
         if name in columns:
@@ -68,7 +68,7 @@ def test_a_release_from_standing_rows_is_that_from_the_table_written_out():
 def test_rows_are_drawn_by_their_shares():
     population = asking("mean")._population
     two = population.among(np.array([0, 1]), np.array([0.25, 0.75]))
-    (part,) = two.sample(100_000, np.random.default_rng(1)).parts(count_public=True)
+    (part,) = two.sample(100_000, np.random.default_rng(1)).parts()
     first = part.columns["wage"] == two.part.columns["wage"][0]
     # Binomial: five standard deviations, missed once in 10^6.
     assert abs(part.places[first].sum() - 25_000) < 5 * np.sqrt(100_000 * 0.1875)

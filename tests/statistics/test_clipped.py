@@ -33,7 +33,7 @@ def rows(count, seed=0):
 
 def integer_rows(design, lattice):
     results = []
-    for block, _ in design.blocks(lambda z: z.copy(), lattice, count_public=True):
+    for block, _ in design.blocks(lambda z: z.copy(), lattice):
         results += [[int(cell) for cell in row] for row in block.T]
     return results
 
@@ -58,7 +58,7 @@ def summed(table):
 def statistic(table, bits, halvings, formula=FORMULA):
     design = private_design(formula, table, BOOK, scale=None, row_norm=7.0)
     lattice = Lattice(bits, len(design.public.names))
-    return clipped_moments(design, lattice, halvings, count_public=True), design, lattice
+    return clipped_moments(design, lattice, halvings), design, lattice
 
 
 @pytest.mark.parametrize("bits", [MIN_BITS, 13, 16, MAX_BITS])
@@ -72,7 +72,7 @@ def test_levels_are_those_of_a_loop_over_integers(bits, halvings):
     for level in range(halvings + 1):
         expected = summed([held(row, level, lattice) for row in table])
         assert exact[level].tolist() == expected
-    plain, _ = moments(design, lattice, count_public=True).cross()
+    plain, _ = moments(design, lattice).cross()
     assert exact[0].tolist() == plain.tolist()
 
 
@@ -126,7 +126,7 @@ class FullBlocks:
         self.count = count
         self.facts, self.scattered = {}, None
 
-    def blocks(self, function, lattice, *, count_public):
+    def blocks(self, function, lattice):
         block = np.zeros((lattice.columns + 1, lattice.block_rows))
         block[:2] = lattice.radius
         result = function(block)
@@ -136,7 +136,7 @@ class FullBlocks:
 
 def test_no_sum_overflows():
     lattice, count = Lattice(MAX_BITS, 2), 1100
-    exact, n_rows = clipped_moments(FullBlocks(count), lattice, 1, count_public=True).cross()
+    exact, n_rows = clipped_moments(FullBlocks(count), lattice, 1).cross()
     largest = count * lattice.block_rows * 4**lattice.bits
     assert largest >= 2**63
     assert n_rows == count * lattice.block_rows

@@ -44,7 +44,7 @@ def bound(data):
 
 
 def passes_of(data, bits=MAX_BITS):
-    return Passes((bound(data),), Lattice(bits, COLUMNS), count_public=True)
+    return Passes((bound(data),), Lattice(bits, COLUMNS))
 
 
 def one_by_one(data):
@@ -55,7 +55,7 @@ def one_by_one(data):
 @pytest.mark.parametrize("bits", [MIN_BITS, 13, MAX_BITS])
 def test_untransformed_they_are_the_moments(bits):
     data, lattice = table(200), Lattice(bits, COLUMNS)
-    exact, rows = moments(bound(data), lattice, count_public=True).cross()
+    exact, rows = moments(bound(data), lattice).cross()
     result, n_rows = passes_of(data, bits).cross()
     assert result.dtype == object
     assert result.tolist() == exact.tolist()
@@ -81,7 +81,7 @@ def test_a_row_goes_where_the_transform_takes_it(name):
     data, lattice = table(60), Lattice(MAX_BITS, COLUMNS)
     transform = TRANSFORMS[name]
     for row in one_by_one(data):
-        before, _ = moments(bound(row), lattice, count_public=True).cross()
+        before, _ = moments(bound(row), lattice).cross()
         after, _ = passes_of(row).within(transform).cross()
         change = transform @ (before[0, 1:].astype(float) / lattice.radius)
         length = np.linalg.norm(change)

@@ -27,7 +27,7 @@ def bound(rows, formula="y ~ g", degree=2):
 
 def placed(values, groups="uuuuuuuuuuuuu"):
     rows = {"y": list(values), "g": list(groups[: len(values)])}
-    return place_counts(bound(rows), ENDS, count_public=True).cross()
+    return place_counts(bound(rows), ENDS).cross()
 
 
 def test_each_complete_row_is_in_the_cell_up_to_its_end():
@@ -57,7 +57,7 @@ def test_neighbours_in_any_held_range_move_one_rows_units(ends, degree):
 
     def parts(value, group):
         clipped = bound({"y": [value], "g": [group]}, degree=degree).clipped(*ends)
-        return counts(clipped, total, count_public=True).cross()[0]
+        return counts(clipped, total).cross()[0]
 
     values = [parts(v, g) for v, g in product(VALUES, ("u", "v", "?"))]
     for item in values:
@@ -69,9 +69,9 @@ def test_neighbours_in_any_held_range_move_one_rows_units(ends, degree):
 
 def test_held_rows_are_those_clipped_beforehand():
     rows = {"y": np.linspace(-8, 24, 999), "g": ["u", "v", "v"] * 333}
-    clipped = counts(bound(rows).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
+    clipped = counts(bound(rows).clipped(-1.5, 3.0), 2**20).cross()[0]
     options = {**rows, "y": np.clip(rows["y"], -1.5, 3.0)}
-    same = counts(bound(options).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
+    same = counts(bound(options).clipped(-1.5, 3.0), 2**20).cross()[0]
     assert clipped.tolist() == same.tolist()
     shares = clipped.astype(float)[:3] / 2**20
     mean = -1.5 + 4.5 * (shares[1] / 2 + shares[2]) / shares.sum()
@@ -81,14 +81,13 @@ def test_held_rows_are_those_clipped_beforehand():
 def test_passes_over_disjoint_rows_join():
     rows = pd.DataFrame({"y": np.linspace(-9, 30, 40), "g": ["u", "v"] * 20})
     combined, first, two = (
-        CellPasses((bound(part),), 2**20, count_public=True)
-        for part in (rows, rows[:13], rows[13:])
+        CellPasses((bound(part),), 2**20) for part in (rows, rows[:13], rows[13:])
     )
     pair = first + two
     for joint, value in ((pair, combined), (pair.clipped(0, 2), combined.clipped(0, 2))):
         assert joint.cross()[0].tolist() == value.cross()[0].tolist()
         assert joint.over_rows(place_counts, ENDS).cross()[1] == 40
-    cell_passes = CellPasses((bound(rows),), 2**21, count_public=True)
+    cell_passes = CellPasses((bound(rows),), 2**21)
     with pytest.raises(ArgumentError, match="units of a row"):
         first + cell_passes
 

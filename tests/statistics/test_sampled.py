@@ -29,7 +29,7 @@ def passes(rows, *, psu=None, degree=1, name="add-remove"):
     relation = Adjacency(name) if psu is None else Adjacency(name, 2**16, psu)
     cells = unbound_cells("y ~ g", read, (tally,))
     private = cells.among(lambda terms: requested_of(terms, relation, None)).bind(rows)
-    return SampledPasses(private, count_public=name == "replace")
+    return SampledPasses(private)
 
 
 def vector(rows, cap, **words):

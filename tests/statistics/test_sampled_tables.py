@@ -41,7 +41,7 @@ def passes(rows, *, psu, name="add-remove", missing=False):
     relation = Adjacency(name) if psu is None else Adjacency(name, 2**16, psu)
     private = unbound_cells("y + h ~ g", read, tallies)
     private = private.among(lambda terms: requested_of(terms, relation, None)).bind(rows)
-    return SampledPasses(private, count_public=name == "replace")
+    return SampledPasses(private)
 
 
 def _three_tables(group, counted, cells, number, sampling):

@@ -25,10 +25,10 @@ BOOK = dp.codebook(y=(0, 1), a=(-3, 5), b=["no", "yes"], c=(0, 1000))
 RELATIONS = ("replace", "add-remove")
 
 
-def measured(rows, formula="y ~ a + b + c", count_public=True):
+def measured(rows, formula="y ~ a + b + c"):
     design = box_design(two_sided(formula, BOOK))
     lattice = box_lattice(len(design.public.names))
-    exact, read = associations(design.bind(rows), lattice, count_public=count_public).cross()
+    exact, read = associations(design.bind(rows), lattice).cross()
     return design.public.names, reach(lattice), exact, read
 
 
@@ -116,7 +116,7 @@ def test_a_column_pays_for_no_other():
     design = box_design(two_sided("y ~ .", wide))
     assert all(2**13 < reach(box_lattice(size)) <= 2**14 for size in (2, 3, 5, 401, 5_001))
     rows = {name: np.array([1.0, 0.0]) for name in wide}
-    exact, _ = associations(design.bind(rows), box_lattice(401), count_public=True).cross()
+    exact, _ = associations(design.bind(rows), box_lattice(401)).cross()
     assert (exact[2, 1:] == 2 * reach(box_lattice(401)) ** 2).all()
 
 
@@ -136,7 +136,7 @@ def test_scatters_are_sums_of_squares_about_the_mean_and_no_neighbour_moves_them
 
     def found(values):
         rows = {"y": np.zeros(len(values)), "x": np.array(values)}
-        exact, _ = associations(design.bind(rows), box_lattice(2), count_public=True).cross()
+        exact, _ = associations(design.bind(rows), box_lattice(2)).cross()
         about = np.clip(np.rint((2 * np.array(values) - 1) * limit), -limit, limit)
         if np.isfinite(about).all() and len(values):
             assert abs(int(scatters(exact)[0]) - len(about) * about.var()) <= 2 + 1e-9 * limit**2

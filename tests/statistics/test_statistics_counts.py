@@ -44,7 +44,7 @@ def rows(count, seed=0):
 
 def counted(data, value=None, whole=WHOLE):
     private = private_cells("~ g + h + y", data, BOOK, value or tallies())
-    return counts(private, whole, count_public=True).cross()
+    return counts(private, whole).cross()
 
 
 def test_counts_are_those_of_pandas():

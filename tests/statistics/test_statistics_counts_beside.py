@@ -49,7 +49,7 @@ def expected(data):
 def counted(design):
     tallies = [Tally((Category(side.name, ("b", "w", "a"), side),)) for side in SIDES]
     cells = PrivateCells(design.rows, "values beyond the bounds", tuple(tallies))
-    return counts(cells, 1, count_public=True)
+    return counts(cells, 1)
 
 
 def designs(data):
@@ -81,13 +81,13 @@ def test_counts_beside_sums_are_those_of_the_rows(kind, form, is_kept, readings)
     if is_kept:
         design.require_passes()
     lattice, statistic = Lattice(20, len(design.public.names)), counted(design)
-    first, n_rows = moments(design, lattice, count_public=True).cross()
-    again, _ = moments(design, lattice, count_public=True).cross()
+    first, n_rows = moments(design, lattice).cross()
+    again, _ = moments(design, lattice).cross()
     exact, n_counted = statistic.cross()
     assert exact.tolist() == expected(data)
     assert n_rows == n_counted == 3_000
     assert len(readings) == 2 - is_kept
-    sums, _ = moments(alone, lattice, count_public=True).cross()
+    sums, _ = moments(alone, lattice).cross()
     assert (first == sums).all()
     assert (again == sums).all()
 
@@ -96,12 +96,12 @@ def test_counts_have_a_reading_of_their_own_where_no_other_was_complete(readings
     data = table("beyond", 300_000)
     design = private_design("~ x + y + z", data, BOOK)
     statistic, lattice = counted(design), Lattice(20, 3)
-    next(design.blocks(len, lattice, count_public=True))
+    next(design.blocks(len, lattice))
     thinned = design.of(design.rows.thinned(100, source()))
-    moments(thinned, lattice, count_public=True)
-    moments(design.of(design.rows.standing(2)), lattice, count_public=True)
+    moments(thinned, lattice)
+    moments(design.of(design.rows.standing(2)), lattice)
     for side in design.sides(128, source()):
-        moments(side, lattice, count_public=True)
+        moments(side, lattice)
     assert statistic.cross()[0].tolist() == expected(data)
     assert len(readings) == 6
     assert statistic.cross()[0].tolist() == expected(data)
@@ -112,7 +112,7 @@ def test_counts_beside_sums_add_over_tables():
     first, second = table("beyond", 100), table("odd", 50)
     pair = [private_design("~ x", data, BOOK) for data in (first, second)]
     statistics = [counted(private_design("~ x + y + z", data, BOOK)) for data in (first, second)]
-    moments(pair[0], Lattice(20, 1), count_public=True)
+    moments(pair[0], Lattice(20, 1))
     exact, n_rows = (statistics[0] + statistics[1]).cross()
     assert exact.tolist() == np.add(expected(first), expected(second)).tolist()
     assert n_rows == 150
@@ -124,7 +124,7 @@ def test_counts_of_rows_that_count_several_times(times):
     design = private_design("~ x + y + z", data, BOOK)
     several = design.of(design.rows.standing(times))
     statistic = counted(several)
-    moments(several, Lattice(20, 3), count_public=True)
+    moments(several, Lattice(20, 3))
     exact, n_rows = statistic.cross()
     assert exact.tolist() == [times * count for count in expected(data)]
     assert n_rows == 100 * times

@@ -7,10 +7,12 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design import private_design
+from dpmodels.design.rows import requested_of
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.noise.lattice import Lattice
+from dpmodels.privacy import adjacency
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
 from dpmodels.statistics.counts import counts
 from dpmodels.statistics.gradient import Gradients
@@ -28,14 +30,17 @@ ROWS = {"age": [3.0, 93.0], "sex": ["F", "M"], "w": [1.0, 2.0]}
 SECRET = 918_273
 
 
-def summed(formula="~ age + sex", book=BOOK, bits=20, columns=2, public=True, **words):
-    design = private_design(formula, ROWS, book, **words)
-    return moments(design, Lattice(bits, columns), count_public=public)
+def summed(formula="~ age + sex", book=BOOK, bits=20, columns=2, relation="replace", **words):
+    unbound = private_design(formula, ROWS, book, **words).among(
+        lambda terms: requested_of(terms, adjacency(relation), None)
+    )
+    design = unbound.bind(ROWS)
+    return moments(design, Lattice(bits, columns))
 
 
 def clipped(halvings):
     design = private_design("~ age + sex", ROWS, BOOK)
-    return clipped_moments(design, Lattice(20, 2), halvings, count_public=True)
+    return clipped_moments(design, Lattice(20, 2), halvings)
 
 
 def counted(formula="~ sex", book=BOOK, whole=1, degree=0):
@@ -44,22 +49,22 @@ def counted(formula="~ sex", book=BOOK, whole=1, degree=0):
         tally = Tally(pair.groups, measured(pair.described[0]), degree)
     else:
         tally = Tally(tuple(map(grouping, pair.described)))
-    return counts(private_cells(pair.text, ROWS, pair.codebook, (tally,)), whole, count_public=True)
+    return counts(private_cells(pair.text, ROWS, pair.codebook, (tally,)), whole)
 
 
 def weighted(weights):
     design = private_regression("age ~ sex", ROWS, BOOK, weights=weights)
-    return moments(design, Lattice(20, 2), count_public=True)
+    return moments(design, Lattice(20, 2))
 
 
 def passes(bits=20, formula="~ age + sex"):
-    return Passes((private_design(formula, ROWS, BOOK),), Lattice(bits, 2), count_public=True)
+    return Passes((private_design(formula, ROWS, BOOK),), Lattice(bits, 2))
 
 
 def gradients(loss=None, bits=20):
     design = private_regression("sex ~ age", ROWS, BOOK)
     predictors = Predictors(terms=1, intercept=True, radius=0.7, middle=0.5, reach=1.0)
-    return Gradients((design,), predictors, loss or Logistic(), Lattice(bits, 2), count_public=True)
+    return Gradients((design,), predictors, loss or Logistic(), Lattice(bits, 2))
 
 
 def gradient(parameter, bits=20):
@@ -74,7 +79,11 @@ PAIRS = {
     "scale": (summed(), summed(scale=None), "scaling of '"),
     "row norm": (summed(), summed(row_norm=1.0), "row_norm is"),
     "lattice": (summed(), summed(bits=18), "lattice is .*bits=20.*bits=18"),
-    "adjacency": (summed(), summed(public=False), "adjacency is replace one row, n public for"),
+    "adjacency": (
+        summed(),
+        summed(relation="add-remove"),
+        "adjacency is replace one row, n public for",
+    ),
     "weights": (weighted("w"), weighted(None), "one states"),
     "halvings": (clipped(3), clipped(4), "halvings is 3 for one and 4"),
     "kind": (clipped(3), summed(), "clipped moments and augmented moments do not add"),
@@ -132,7 +141,7 @@ def test_shapes_are_compared_where_nothing_is_stated():
 def test_no_fact_comes_from_a_row():
     options = {"age": [float(SECRET)] * 7, "sex": ["F"] * 7, "w": [1.0] * 7}
     design = private_design("~ age + sex", options, BOOK)
-    statistic = moments(design, Lattice(20, 2), count_public=True)
+    statistic = moments(design, Lattice(20, 2))
     assert statistic.fingerprint == summed().fingerprint
     assert str(SECRET) not in json.dumps(statistic.fingerprint.facts)
 

@@ -46,7 +46,7 @@ def gradients(data, loss=LOSSES[0], formula=None):
     response = "c" if isinstance(loss, Poisson) else "y"
     bound = bind(formula or f"{response} ~ a + b + g", data, BOOK)
     lattice = Lattice(20, bound.predictors.terms + 1)
-    return Gradients((bound.design,), bound.predictors, loss, lattice, count_public=True), bound
+    return Gradients((bound.design,), bound.predictors, loss, lattice), bound
 
 
 def part(data, rows):
@@ -152,14 +152,14 @@ def test_equal_rows_add_the_same_each_where_terms_cancel(loss):
     row |= {"y": np.array(["yes"]), "c": np.array([3.0])}
     formula = f"{response} ~ {' + '.join(names)}"
     bound, lattice, out = bind(formula, row, book), Lattice(20, 11), Lattice(20, 11)
-    ((block, _),) = bound.design.blocks(np.copy, lattice, count_public=True)
+    ((block, _),) = bound.design.blocks(np.copy, lattice)
     line = block[1:-1, 0]
     theta = np.append(0.5, 2.0**24 * (np.roll(line, 1) - np.roll(line, -1)))
 
     def gradient(count):
         data = {name: np.repeat(values, count) for name, values in row.items()}
         design = bound.design.bind(data)
-        rows = Gradients((design,), bound.predictors, loss, lattice, count_public=True)
+        rows = Gradients((design,), bound.predictors, loss, lattice)
         return rows.gradient(theta, out).cross()[0]
 
     alone = gradient(1)
@@ -178,7 +178,7 @@ def test_rows_of_another_ball_add_the_same_in_any_order_and_those_beyond_nothing
     shuffled, _ = gradients(part(data, order))
     assert shuffled.within(ball).gradient(theta, OUT).cross()[0].tolist() == exact.tolist()
     sums, n_within = np.zeros(5, dtype=object), 0
-    for block, _ in bound.design.blocks(np.copy, READ, count_public=True):
+    for block, _ in bound.design.blocks(np.copy, READ):
         away = block[1:-1] - np.array(ball.centre)[:, None]
         inside = (block[0] > 0) & ((away**2).sum(axis=0) <= (0.8 * READ.steps) ** 2)
         z = ball.read(block, READ)

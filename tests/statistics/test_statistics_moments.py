@@ -30,7 +30,7 @@ def rows(count, seed=0):
 def integer_rows(design, lattice):
     """The rows on the lattice as Python integers, with the radius in front."""
     results = []
-    for block, _ in design.blocks(lambda z: z.copy(), lattice, count_public=True):
+    for block, _ in design.blocks(lambda z: z.copy(), lattice):
         assert (block == np.rint(block)).all()
         results += [[int(cell) for cell in row] for row in block.T]
     return results
@@ -47,7 +47,7 @@ def summed(table):
 def test_moments_are_those_of_a_loop_over_integers(bits, row_norm, center):
     design = private_design(FORMULA, rows(500), BOOK, row_norm=row_norm, center=center)
     lattice = Lattice(bits, len(design.public.names))
-    exact, count = moments(design, lattice, count_public=True).cross()
+    exact, count = moments(design, lattice).cross()
     assert exact.dtype == object
     assert count == 500
     assert exact.tolist() == summed(integer_rows(design, lattice))
@@ -86,7 +86,7 @@ def test_many_carries_are_as_one(monkeypatch):
         monkeypatch.setattr(Lattice, "block_rows", block)
         design = private_design(FORMULA, data, BOOK)
         lattice = Lattice(MAX_BITS, len(design.public.names))
-        results.append(moments(design, lattice, count_public=True).cross()[0].tolist())
+        results.append(moments(design, lattice).cross()[0].tolist())
     assert results == results[:1] * 4
 
 
@@ -100,7 +100,7 @@ class FullBlocks:
     def summed(self, lattice):
         return None
 
-    def blocks(self, function, lattice, *, count_public):
+    def blocks(self, function, lattice):
         size = lattice.columns + 1
         largest = lattice.block_rows * 4.0**lattice.bits
         for number in range(self.count):
@@ -113,14 +113,14 @@ def test_the_carry_comes_before_an_overflow(bits):
     largest = lattice.block_rows * 4**bits
     assert largest <= 2**53
     assert MODULE.BLOCKS_PER_CARRY * 2**53 < 2**63
-    exact, n_rows = moments(FullBlocks(count), lattice, count_public=True).cross()
+    exact, n_rows = moments(FullBlocks(count), lattice).cross()
     assert exact.tolist() == [[(count - 2 * (count // 3)) * largest] * 3] * 3
     assert n_rows == count * lattice.block_rows
 
 
 def test_no_rows_give_zeros():
     design = private_design(FORMULA, {"a": [], "b": [], "g": []}, BOOK)
-    exact, count = moments(design, Lattice(MAX_BITS, 5), count_public=True).cross()
+    exact, count = moments(design, Lattice(MAX_BITS, 5)).cross()
     assert not exact.any()
     assert count == 0
 
@@ -135,7 +135,7 @@ BALL = dp.codebook(a=(-1, 1), b=(-1, 1), c=(-1, 1))
 def by_length(table):
     table = np.asarray(table, dtype=np.float64)
     design = private_design("~ .", dict(zip("abc", table.T, strict=True)), BALL)
-    return MODULE.moments_by_length(design, OUTER, CELLS, SHORTEST, count_public=True), design
+    return MODULE.moments_by_length(design, OUTER, CELLS, SHORTEST), design
 
 
 def ball_rows(count, seed=0):
@@ -149,7 +149,7 @@ def test_moments_in_a_ball_that_is_chosen_later_are_those_of_rows_clipped_to_it(
     statistic, design = by_length(ball_rows(20_000))
     inner = statistic.inner(OUTER, fraction)
     expected = np.zeros((4, 4), dtype=object)
-    for block, _ in design.blocks(lambda z: z.copy(), OUTER, count_public=True):
+    for block, _ in design.blocks(lambda z: z.copy(), OUTER):
         rows, squares = block[1:], (block[1:] ** 2).sum(axis=0)
         longer = squares > inner.radius**2
         assert longer.sum() > 0
@@ -166,7 +166,7 @@ def test_moments_in_a_ball_that_is_chosen_later_are_those_of_rows_clipped_to_it(
 
 def test_numbers_by_length_are_those_of_another_reading():
     statistic, design = by_length(ball_rows(5000))
-    counted = MODULE.norm_counts(design, OUTER, CELLS, count_public=True)
+    counted = MODULE.norm_counts(design, OUTER, CELLS)
     assert statistic.cross()[0].tolist() == counted.cross()[0].tolist()
     assert statistic.cross()[1] == 5000
     assert "not released" in repr(statistic)

@@ -37,7 +37,7 @@ def table(neighbours, *, grouped=True, degree=2):
 def counted(data, neighbours, *, grouped=True, whole=WHOLE, degree=2):
     unbound = unbound_cells("y ~ g", BOOK, (table(neighbours, grouped=grouped, degree=degree),))
     design = unbound.among(lambda terms: requested_of(terms, neighbours, None))
-    return counts(design.bind(data), whole, count_public=neighbours.n_public).cross()
+    return counts(design.bind(data), whole).cross()
 
 
 def panel(persons, seed, most=3):

@@ -32,9 +32,7 @@ def squares(rows, whose, unit="mean", relation="replace", finer=FINER, vectors=N
         return TURN @ block[1:] / LATTICE.steps
 
     places = neighbours.places
-    return person_squares(
-        bound_design.bind(columns), LATTICE, vectors or turned, finer, places, count_public=True
-    )
+    return person_squares(bound_design.bind(columns), LATTICE, vectors or turned, finer, places)
 
 
 def some(count, size=0.1, seed=4):

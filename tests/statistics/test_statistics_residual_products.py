@@ -30,7 +30,7 @@ DESIGN = box_design(two_sided("y ~ a + b + c", BOOK))
 
 def measured(cut, statistic=products):
     rows = {name: row[cut] for name, row in ROWS.items()}
-    return statistic(DESIGN.bind(rows), LATTICE, count_public=True)
+    return statistic(DESIGN.bind(rows), LATTICE)
 
 
 def test_products_add_and_have_the_sums_of_associations_among_them():

@@ -21,7 +21,7 @@ def squares(rows, score=SCORE):
     names = [f"x{at}" for at in range(SIZE)]
     book = dp.codebook.uniform(names, (-1, 1))
     design = private_design("~ .", dict(zip(names, rows.T, strict=True)), book)
-    exact, count = score_squares(design, LATTICE, score, FINER, count_public=True).cross()
+    exact, count = score_squares(design, LATTICE, score, FINER).cross()
     assert count == len(rows)
     return exact
 
@@ -85,7 +85,7 @@ def test_products_with_integer_rows_are_exact():
         {n: [v] for n, v in zip(names, row, strict=True)},
         dp.codebook.uniform(names, (-1, 1)),
     )
-    ((block, _),) = design.blocks(lambda block: block.copy(), LATTICE, count_public=True)
+    ((block, _),) = design.blocks(lambda block: block.copy(), LATTICE)
     units = [Fraction(1 / LATTICE.radius), *[Fraction(1 / LATTICE.steps)] * SIZE]
     exact_squares = [
         float(

@@ -17,7 +17,7 @@ BUDGET = dp.Pufferfish(1.0, dp.markov_chain(["rest", "walk"], stay=0.7))
 
 def exact(rows, book=BOOK):
     way = states_spec(requested_states("~ activity", book, BUDGET, "minute", person="id"))
-    (statistic,) = (state_counts(way.private.bind(rows), count_public=True),)
+    (statistic,) = (state_counts(way.private.bind(rows)),)
     numbers, places = statistic.cross()
     assert sum(numbers.tolist()) == places
     return numbers.tolist()

@@ -25,17 +25,13 @@ def fourth(rows, radius, relation="replace"):
     """Exact fourth moments, in units of the ball, and their sensitivity in these units."""
     lattice, limits = Lattice(BITS, rows.shape[1]), (1 / radius,) * rows.shape[1]
     unit = square_unit(adjacency(relation), lattice, limits)
-    exact, _ = fourth_moments(
-        design(rows, radius), lattice, limits, unit, count_public=True
-    ).cross()
+    exact, _ = fourth_moments(design(rows, radius), lattice, limits, unit).cross()
     return exact, lattice.radius**2, (unit * lattice.steps**2) ** 2
 
 
 def beyond(rows, inner, radius):
     lattice, limits = Lattice(BITS, rows.shape[1]), (min(1 / radius, 1.0),) * rows.shape[1]
-    exact, _ = increments_beyond(
-        design(rows, radius), lattice, inner, limits, UNITS, count_public=True
-    ).cross()
+    exact, _ = increments_beyond(design(rows, radius), lattice, inner, limits, UNITS).cross()
     return int(exact[0])
 
 

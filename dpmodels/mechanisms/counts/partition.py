@@ -113,7 +113,7 @@ class Partition:
 
     def measure(self, private: PrivateLevels, plan: LevelPlan) -> Statistic:
         """Count the rows of every level that a row names."""
-        return counted_levels(private, count_public=plan.facts.adjacency.n_public)
+        return counted_levels(private)
 
     def release(self, statistic: Statistic, plan: LevelPlan, entropy: Entropy) -> LevelsRelease:
         """Add noise to every count, and release the levels whose noisy count is large enough."""

@@ -120,7 +120,7 @@ class RandomizedResponse:
 
     def measure(self, private: PrivateCells, plan: ResponsePlan) -> Statistic:
         """Compute the exact counts."""
-        return counts(private, 1, count_public=True)
+        return counts(private, 1)
 
     def release(self, statistic: Statistic, plan: ResponsePlan, entropy: Entropy) -> AnswersRelease:
         """Let every row answer."""

@@ -103,7 +103,7 @@ class Ranges:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
         """Make ready to read the rows, once for each round."""
-        return CellPasses((private,), 1, count_public=plan.facts.adjacency.n_public)
+        return CellPasses((private,), 1)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CellsRelease:
         """Count in public cells, then in cells that are cut by what came out."""
@@ -258,8 +258,7 @@ class Rounds:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
         """Prepare to read the rows once for each round."""
-        public = plan.facts.adjacency.n_public
-        return CellPasses((private,), plan.units_per_row, count_public=public)
+        return CellPasses((private,), plan.units_per_row)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Find a range, then release the parts of the rows clipped to it."""

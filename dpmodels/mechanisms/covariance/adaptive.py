@@ -161,8 +161,7 @@ class Adaptive:
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact moments clipped to every radius that may be found."""
         last = clipping_shells.HALVINGS + clipping_shells.shells(plan.facts.columns)[-1]
-        public = plan.facts.adjacency.n_public
-        return clipped_moments(design, plan.lattice, last, count_public=public)
+        return clipped_moments(design, plan.lattice, last)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
@@ -423,8 +422,7 @@ class AdaptivePure:
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact moments clipped to every radius that may be found."""
-        public = plan.facts.adjacency.n_public
-        return clipped_moments(design, plan.lattice, clipping_shells.HALVINGS, count_public=public)
+        return clipped_moments(design, plan.lattice, clipping_shells.HALVINGS)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
@@ -518,8 +516,8 @@ class Shells:
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact moments clipped to each radius."""
-        public, last = plan.facts.adjacency.n_public, shells(plan.facts.columns)[-1]
-        return clipped_moments(design, plan.lattice, last, count_public=public)
+        last = shells(plan.facts.columns)[-1]
+        return clipped_moments(design, plan.lattice, last)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to every increment, and sum them up."""

@@ -117,7 +117,7 @@ class Gauss(_OneRelease):
         """Compute the exact augmented moments, or prepare to read the rows twice."""
         if FOURTH not in plan.scales:
             return super().measure(design, plan)
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
+        return Passes((design,), plan.lattice)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments, and to fourth moments about their mean."""

@@ -143,7 +143,7 @@ class Capped:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> SampledPasses:
         """Prepare to read the rows once for each round."""
-        return SampledPasses(private, count_public=plan.facts.adjacency.n_public)
+        return SampledPasses(private)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Find a cap, then release the parts of units whose weights are capped at it."""
