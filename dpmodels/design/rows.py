@@ -431,8 +431,8 @@ class Rows(Unshown):
         if (source := self.grouped) is not None:
             yield from self._of_groups(source)
             return
-        shown = self.source.nrows if self.terms.neighbours.n_public else None
-        for chunk in self._read(self.terms, shown):
+        n_rows = self.source.nrows if self.terms.neighbours.n_public else None
+        for chunk in self._read(self.terms, n_rows):
             if self.thinning is not None:
                 chunk = self.thinning.of(chunk)
             part = self._as_part(chunk)

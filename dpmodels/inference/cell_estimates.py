@@ -472,7 +472,9 @@ def distribution(table: ReleasedCells, edges: Floats, above: Floats, below: Floa
     """
     law = ratios(table, above, np.repeat(below, above.shape[1], axis=1))
     variances = (np.diagonal(law.noise), np.diagonal(law.noise + law.sampling))
-    noise_sd, full_sd = (np.concatenate([[0.0], np.sqrt(one), [0.0]]) for one in variances)
+    noise_sd, full_sd = (
+        np.concatenate([[0.0], np.sqrt(variance), [0.0]]) for variance in variances
+    )
     return Distribution(edges, np.concatenate([[0.0], law.params, [1.0]]), noise_sd, full_sd)
 
 

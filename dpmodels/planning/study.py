@@ -169,7 +169,7 @@ class Losses:
         worst = self.least_worst()
         starts = [worst, np.maximum(self.even(), self.floors)]
         descended, most = map(self._descended, starts), self.budget.amount * _OVERSPEND
-        candidates = [worst, *(one for one in descended if self.budget.cost(one) <= most)]
+        candidates = [worst, *(design for design in descended if self.budget.cost(design) <= most)]
         return min(map(self.budget.filled, candidates), key=self._sum)
 
     def _descended(self, start: Floats) -> Floats:

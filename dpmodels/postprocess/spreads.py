@@ -146,11 +146,11 @@ def bounds_beside_anchor(
     """
     anchor = anchor_of(column.lower, column.upper)
     beside = np.where(_at(anchor, cells), 0.0, cells.counts)
-    others = rows - rows_at_anchor(cells, column)
-    has_no_range = others <= OTHERS * cells.noise.sd or cells_with_rows(beside, cells.noise).any()
+    n_beside = rows - rows_at_anchor(cells, column)
+    has_no_range = n_beside <= OTHERS * cells.noise.sd or cells_with_rows(beside, cells.noise).any()
     if has_no_range or not most_at_anchor(cells, rows, column):
         return None
-    fitted = _Fit.of((CellCounts(cells.ends, beside, cells.noise),), others, -math.inf)
+    fitted = _Fit.of((CellCounts(cells.ends, beside, cells.noise),), n_beside, -math.inf)
     if fitted is None:
         return None
     low, high = fitted.reach(TAIL, EVEN)

@@ -174,8 +174,8 @@ def require_reserves(
     """Refuse totals that leave reserved purses less than their budgets; `changed` is after it."""
     if not isinstance(table.guarantee, PureDP | ZCDP):
         return
-    others = [p for p in purses_of(chain, table) if changed is None or p.name != changed.name]
-    purses = [*others, *([] if changed is None else [changed])]
+    unchanged = [p for p in purses_of(chain, table) if changed is None or p.name != changed.name]
+    purses = [*unchanged, *([] if changed is None else [changed])]
     reserves = math.fsum(purse.unspent for purse in purses if purse.reserved)
     budget, spent = capacity(table.guarantee), table.spent(after).amount
     if reserves and spent + reserves > budget.amount * (1 + (after.charges + len(purses)) * ULP):

@@ -323,7 +323,7 @@ def shares(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
         what = what if unknown is None else f"names {unknown!r}"
         raise FormulaError(
             f"formula {shorten(formula)!r} {what}; write columns of the synthetic table, such as "
-            f"'~ {shorten(' + '.join(quote(one.name) for one in fit.columns[:2]))}'"
+            f"'~ {shorten(' + '.join(quote(column.name) for column in fit.columns[:2]))}'"
         )
     places = list(dict.fromkeys(position[code] for code in named))
     grid = grid_of(fit, places)
@@ -362,7 +362,7 @@ def quantiles(
     if not levels:
         raise ArgumentError("probs=[]: expected numbers between 0 and 1, such as 0.5")
     grid, y, places, number, _ = _measured(fit, formula, "quantile()")
-    named = (one for one in fit.columns if number.code in (one.category.code, one.name))
+    named = (column for column in fit.columns if number.code in (column.category.code, column.name))
     column = next(named, None)
     if column is None or not column.edges:
         raise FormulaError(
@@ -380,7 +380,9 @@ def quantiles(
         of_column = coarse if column.histogram is None else refined(coarse, column.histogram)
         distributions.append(replace(of_column, step=number.step))
     is_even = column.histogram is None and np.diff(column.edges).max() > (number.step or 0.0)
-    params = np.array([one.quantile(prob) for one in distributions for prob in levels])
+    params = np.array(
+        [distribution.quantile(prob) for distribution in distributions for prob in levels]
+    )
     unknown = np.full((len(params), len(params)), np.nan)
     keys = _index(fit, places)
     frame = keys.to_frame(index=False).loc[np.repeat(np.arange(n_groups), len(levels))]

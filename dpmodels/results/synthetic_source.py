@@ -234,8 +234,8 @@ class LevelGrid:
             by_rows += at_ends[self.codes[axis]]
             of_points = self._along(axis, points, cell, scores, weights[:2])
             moved = np.append(cells.at_points(sums, of_points, points, cell), none, axis=0)
-            others = tuple(j for j in range(len(values)) if j != axis)
-            by_points += np.expand_dims(moved, others)
+            axes = tuple(j for j in range(len(values)) if j != axis)
+            by_points += np.expand_dims(moved, axes)
         return noise, by_rows, by_points.reshape(-1, k)
 
     def _weights(self, axis: int) -> tuple[Floats, Floats, Floats]:
@@ -244,8 +244,8 @@ class LevelGrid:
         By cell, of what other columns have there as the number grows by 1.
         """
         column = self.fit.columns[self.term[axis]].cells
-        others = tuple(j for j in range(len(self.term)) if j != axis)
-        rows = self.table.model.sum(axis=others)[:-1]
+        axes = tuple(j for j in range(len(self.term)) if j != axis)
+        rows = self.table.model.sum(axis=axes)[:-1]
         return np.eye(len(rows)), column.slopes, column.bends * (column.rows / rows)
 
     def _along(
@@ -262,7 +262,7 @@ class LevelGrid:
         """
         counts, size = self.table.model.ravel(), self.table.model.shape[axis]
         values, nodes = self._axes(MOST_POINTS * 2 * size / len(points))
-        others = tuple(j for j in range(len(values)) if j != axis)
+        axes = tuple(j for j in range(len(values)) if j != axis)
         parts = []
         for part in np.array_split(
             np.arange(len(points)), math.ceil(len(counts) / size * len(points) / MOST_POINTS)
@@ -271,7 +271,7 @@ class LevelGrid:
             at = [nodes.along(axis, np.pad(of[cell[part]], ((0, 0), (0, 1)))) for of in weights]
             by_point = scores(self._by_name(values), at[0])
             sums = [np.nan_to_num(of.spread(counts)[:, None] * by_point) for of in at]
-            parts.append([of.reshape(*map(len, values), -1).sum(axis=others) for of in sums])
+            parts.append([of.reshape(*map(len, values), -1).sum(axis=axes) for of in sums])
         return np.concatenate(parts, axis=1)
 
     @cached_property

@@ -399,7 +399,7 @@ class AggregatorRounds(Exchange):
         names, length = sorted(terms["keys"]), math.prod(shape)
         size = length + math.prod(quorum.shares_shape)
         values = [values_of(message, "words", (size,)) for message in messages]
-        shares = np.stack([one[length:].reshape(quorum.shares_shape) for one in values])
+        shares = np.stack([words[length:].reshape(quorum.shares_shape) for words in values])
         self._write(present_file(self.folder, self._number), terms, 0, shares, messages)
         places = [names.index(site) for site in terms[PRESENT]]
         opening = quorum.opening_shape(places)
@@ -408,8 +408,8 @@ class AggregatorRounds(Exchange):
             for message in self._gathered("opening", terms[PRESENT], terms)
         }
         total = negative(quorum.pads(given, places, shape))
-        for one in values:
-            add(total, one[:length].reshape(shape))
+        for words in values:
+            add(total, words[:length].reshape(shape))
         return total
 
     def _write(

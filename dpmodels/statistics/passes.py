@@ -91,8 +91,8 @@ class Passes(OverDesigns[PrivateDesign]):
         facts, where that is no gain: fewer rows than `min_rows` or :data:`WORTH_THINNING` times as
         many, a number of rows that is not public, persons, several sources, a database, a cluster.
         """
-        design, *others = self.designs
-        is_counted = design.rows.terms.neighbours.n_public and not others
+        design = self.designs[0]
+        is_counted = design.rows.terms.neighbours.n_public and len(self.designs) == 1
         n_rows = design.nrows or 0 if is_counted and design.rows.can_be_thinned else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < max(WORTH_THINNING * fewest, min_rows):
             return self

@@ -37,9 +37,9 @@ def sample(model: GraphicalModel, n_rows: int, entropy: Entropy) -> Integers:
         cells_of = divided(groups, weights, entropy, _flat(codes, alike, sizes))
         codes[:, list(new)] = np.column_stack(np.unravel_index(cells_of, shape(new, sizes)))
         for i in new:
-            others = tuple(j for j in clique if j != i)
-            weights = _by_group(table, clique, others)
-            _balance(codes[:, i], _flat(codes, others, sizes), weights, entropy)
+            rest = tuple(j for j in clique if j != i)
+            weights = _by_group(table, clique, rest)
+            _balance(codes[:, i], _flat(codes, rest, sizes), weights, entropy)
         drawn += new
     return codes
 
