@@ -296,7 +296,7 @@ def kind(variable: Variable) -> str:
 
 
 def as_variable(name: str, declared: object) -> Variable:
-    """Read one declaration: a tuple is a range, a list, a dict or pandas' dtype a set of levels."""
+    """Read a declaration: a tuple is a range; a list, dict, bool or pandas' dtype are levels."""
     try:
         match declared:
             case Numeric() | Date() | Categorical():
@@ -309,6 +309,8 @@ def as_variable(name: str, declared: object) -> Variable:
                 return Categorical(tuple(declared))
             case dict() if _are_labels(declared):
                 return Categorical(declared)  # type: ignore[arg-type]
+            case type() if declared in (bool, Boolean):
+                return Boolean()
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(declared, pandas.CategoricalDtype):
             if declared.categories is None:
@@ -318,8 +320,8 @@ def as_variable(name: str, declared: object) -> Variable:
         raise CodebookError(f"variable {name!r}: {error}") from None
     raise CodebookError(
         f"variable {name!r} is declared as {shorten(repr(declared), 200)}; "
-        'expected bounds as a tuple, (0, 100), or levels as a list, ["F", "M"] or [False, True], '
-        'or with their labels, {1: "low", 2: "high"}'
+        'expected bounds as a tuple, (0, 100), or levels as a list, ["F", "M"], '
+        'with their labels, {1: "low", 2: "high"}, or bool'
     )
 
 

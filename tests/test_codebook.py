@@ -114,6 +114,11 @@ def test_other_declarations_are_refused_by_name(declared):
     assert '["F", "M"]' in str(caught.value)
 
 
+@pytest.mark.parametrize("declared", [bool, dp.Boolean])
+def test_the_type_of_truth_values_declares_them(declared):
+    assert dp.codebook(died=declared)["died"] == dp.Boolean()
+
+
 @pytest.mark.parametrize("name", ["", "  ", "\n", 3, None, ("a",)])
 def test_names_are_texts(name):
     with pytest.raises(CodebookError, match="variable name"):
