@@ -304,10 +304,9 @@ class Side:
         return np.asarray((axes / np.sqrt(values)) @ axes.T)
 
 
-def side(equations: NormalEquations, columns: slice) -> Side:
+def side(equations: NormalEquations, constant: Floats, columns: Floats) -> Side:
     """Return a set of columns, with a ridge if noise hides some of their directions."""
-    entries = np.eye(len(equations.moments))
-    block = replace(equations, regressors=np.hstack([entries[:, :1], entries[:, 1:][:, columns]]))
+    block = replace(equations, regressors=np.column_stack([constant, columns]))
     values = np.linalg.eigvalsh(block.scatter)
     needed = 0.0 if block.strength >= SEARCHED else HELD * block.edge
     is_detected = bool(values[-1] > HELD * block.edge)
@@ -441,6 +440,11 @@ class Canonical:
 
 
 def canonical(equations: NormalEquations, left: int) -> Canonical:
-    """Return the canonical correlations of the first `left` columns with the others."""
-    pair = side(equations, slice(None, left)), side(equations, slice(left, None))
+    """Return the canonical correlations of the first `left` columns with the others.
+
+    Columns are the terms, and the response as the last.
+    """
+    columns = np.column_stack([equations.regressors, equations.response])
+    constant, first, second = np.split(columns, [1, 1 + left], axis=1)
+    pair = side(equations, constant, first), side(equations, constant, second)
     return Canonical(equations, pair)
