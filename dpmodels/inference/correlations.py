@@ -351,6 +351,11 @@ class Canonical:
         return np.minimum(self._singular[1], 1.0)
 
     @property
+    def estimates(self) -> Floats:
+        """The same without the bias of the noise, where they are well separated."""
+        return np.maximum(self.correlations - (0.0 if self.ridged else self._first_order[1]), 0.0)
+
+    @property
     def left(self) -> Floats:
         """Coefficients of the left columns."""
         u, values, _ = self._singular
@@ -434,7 +439,7 @@ class Canonical:
         edges = np.array([self.edge(float(rho)) for rho in values])
         widest = edges + width * np.sqrt(variance)
         narrow = width * np.sqrt(variance + second_variance)
-        middle = np.where(is_separate, values - bias, values)
+        middle = values - bias  # 0 where it is not separated
         half = np.where(is_separate, np.minimum(narrow, widest), widest)
         return np.asarray(np.clip(np.column_stack([middle - half, middle + half]), 0.0, 1.0))
 

@@ -74,8 +74,8 @@ class CCAResult(Result):
 
     @property
     def cor(self) -> DataArray:
-        """Canonical correlations, largest first, in [0, 1]; too large where lost in noise."""
-        return self._pairs(self._blank_unidentified(self._canonical.correlations), "cor")
+        """Canonical correlations, in [0, 1]; without the bias of the noise where `readable`."""
+        return self._pairs(self._blank_unidentified(self._canonical.estimates), "cor")
 
     @property
     def cor_noise_sd(self) -> DataArray:

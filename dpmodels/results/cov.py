@@ -431,8 +431,8 @@ class Part(NamedTuple):
         total = release.total[self.positions]
         second = release.second[np.ix_(self.positions, self.positions)]
         ball = release.ball and replace(release.ball, centre=release.ball.centre[self.positions])
-        taken = replace(release, tails=tails, total=total, second=second, ball=ball)
-        return replace(taken, whole=origin(release))
+        columns = replace(release, tails=tails, total=total, second=second, ball=ball)
+        return replace(columns, whole=origin(release))
 
     def named(self, call: MomentsCall, release: MomentsRelease) -> MomentsCall:
         """Return the call with a note on the joint release."""

@@ -220,12 +220,12 @@ def test_joint_moments_take_rounds_and_allow_for_rows_that_were_shortened():
     covariances = joint.cov("~ c + a").noise_int()
     exact = frame[["c", "a"]].cov().to_numpy()[np.triu_indices(2)]
     assert ((covariances["lower"] <= exact) & (exact <= covariances["upper"])).all()
-    part, whole = joint.cca("a ~ c"), correlations(within(joint, WIDE)[:, [0, 2]], 1)
-    low, high = part.noise_int().to_numpy()[0]
-    assert low <= whole[0] <= high
-    assert part.readable.all()
+    pair, expected = joint.cca("a ~ c"), correlations(within(joint, WIDE)[:, [0, 2]], 1)
+    low, high = pair.noise_int().to_numpy()[0]
+    assert low <= expected[0] <= high
+    assert pair.readable.all()
     assert joint.cor_test("a", "c").table["identified"].all()
-    assert "shortened rows" in printed(part)
+    assert "shortened rows" in printed(pair)
 
 
 def test_bought_intervals_of_all_rows_are_of_covariances_and_components():
