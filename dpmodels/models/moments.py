@@ -419,7 +419,8 @@ def dp_moments(
 def moments_spec(request: Request) -> VerbSpec[MomentsResult]:
     """Build the specification of a dp_moments call."""
     check_gaussian(request)
-    return scaled_spec(request, GAUSSIAN_MOMENTS, _result, lawful=True)
+    able = frozenset({"gauss"})  # By default intervals of all that is derived are of all rows
+    return scaled_spec(request, GAUSSIAN_MOMENTS, _result, automatic=able, lawful=True)
 
 
 def gauss_if_auto(mechanism: object) -> object:
