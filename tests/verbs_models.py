@@ -115,7 +115,11 @@ CCA = Verb(
     families="covariance",
     mechanisms=("gauss",),
     delta=1e-6,
-    forms=(Form("age + wage ~ sex", "stored forged"), Form("age ~ wage", "sites planned")),
+    forms=(
+        Form("age + wage ~ sex", "stored forged"),
+        Form("age ~ wage", "sites planned dask"),
+        Form("age ~ wage", "dask", {"mechanism": "rounds"}, "rounds"),
+    ),
     results={"CCAResult": DRAWN},
     protocols=SUMMING,
 )

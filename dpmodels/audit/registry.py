@@ -239,6 +239,7 @@ REGISTRY: Final = (
     _of("cov", "~ a + b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
     _of("moments", "~ a + b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
     _of("cca", "a ~ b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
+    _of("cca", "a ~ b", "rounds", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _of("lm", "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
     _of("lm", "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
     _of("lm", "b ~ a", "moments", {**GAUSSIAN, "vcov": "HC"}, GONE_OF_MANY, 64, 2_500),

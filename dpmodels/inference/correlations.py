@@ -304,10 +304,9 @@ class Side:
         return np.asarray((axes / np.sqrt(values)) @ axes.T)
 
 
-def side(equations: NormalEquations, columns: slice) -> Side:
+def side(equations: NormalEquations, constant: Floats, columns: Floats) -> Side:
     """Return a set of columns, with a ridge if noise hides some of their directions."""
-    entries = np.eye(len(equations.moments))
-    block = replace(equations, regressors=np.hstack([entries[:, :1], entries[:, 1:][:, columns]]))
+    block = replace(equations, regressors=np.column_stack([constant, columns]))
     values = np.linalg.eigvalsh(block.scatter)
     needed = 0.0 if block.strength >= SEARCHED else HELD * block.edge
     is_detected = bool(values[-1] > HELD * block.edge)
@@ -350,6 +349,11 @@ class Canonical:
     def correlations(self) -> Floats:
         """The canonical correlations, largest first, at most 1."""
         return np.minimum(self._singular[1], 1.0)
+
+    @property
+    def estimates(self) -> Floats:
+        """The same without the bias of the noise, where they are well separated."""
+        return np.maximum(self.correlations - (0.0 if self.ridged else self._first_order[1]), 0.0)
 
     @property
     def left(self) -> Floats:
@@ -435,12 +439,17 @@ class Canonical:
         edges = np.array([self.edge(float(rho)) for rho in values])
         widest = edges + width * np.sqrt(variance)
         narrow = width * np.sqrt(variance + second_variance)
-        middle = np.where(is_separate, values - bias, values)
+        middle = values - bias  # 0 where it is not separated
         half = np.where(is_separate, np.minimum(narrow, widest), widest)
         return np.asarray(np.clip(np.column_stack([middle - half, middle + half]), 0.0, 1.0))
 
 
 def canonical(equations: NormalEquations, left: int) -> Canonical:
-    """Return the canonical correlations of the first `left` columns with the others."""
-    pair = side(equations, slice(None, left)), side(equations, slice(left, None))
+    """Return the canonical correlations of the first `left` columns with the others.
+
+    Columns are the terms, and the response as the last.
+    """
+    columns = np.column_stack([equations.regressors, equations.response])
+    constant, first, second = np.split(columns, [1, 1 + left], axis=1)
+    pair = side(equations, constant, first), side(equations, constant, second)
     return Canonical(equations, pair)

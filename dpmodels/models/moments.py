@@ -13,10 +13,10 @@ from dpmodels.formula import Design, design
 from dpmodels.formula.response import two_sets
 from dpmodels.mechanisms import (
     COVARIANCE,
+    REGRESSION,
     SUBSPACE,
     CovarianceMechanism,
     Facts,
-    Gauss,
     SubspaceMechanism,
     choose_strategy,
 )
@@ -47,7 +47,9 @@ from dpmodels.verbs import spec_of
 
 Result = TypeVar("Result")
 # Mechanisms for results that need Gaussian noise of a known distribution.
-GAUSSIAN_MOMENTS: Table = {"gauss": COVARIANCE["gauss"]}
+GAUSSIAN_MOMENTS: Table = {name: COVARIANCE[name] for name in ("gauss", "rounds")}
+# Canonical correlations are read along any released axes.
+OF_TWO_SETS: Table = {**GAUSSIAN_MOMENTS, "ellipsoid": REGRESSION["ellipsoid"]}
 MANY_PASSES = frozenset(
     name for name, kind in COVARIANCE.items() if getattr(kind, "passes", "one") == "many"
 )
@@ -76,7 +78,7 @@ def scaled_spec(
     candidates = frozenset(table) if automatic is None else automatic
     strategy_options = {"denoise": denoise, "eigenvals": options.get("eigenvals")}
     strategy_options["inference"] = boolean("inference", options.get("inference", False))
-    strategy_options["fourth"] = strategy_options["inference"] and table is GAUSSIAN_MOMENTS
+    strategy_options["fourth"] = strategy_options["inference"] and lawful
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         counts = (source.nrows for source in private)
@@ -85,8 +87,8 @@ def scaled_spec(
         available = candidates - MANY_PASSES if read_once else candidates
         automatic = partial(auto_moments, facts, request.private, rows, available)
         choice = choose_strategy(mechanism, table, automatic, strategy_options)
-        if table is GAUSSIAN_MOMENTS:
-            require_gaussian(choice.strategy, request.verb)
+        if lawful:
+            require_gaussian(choice.strategy, table, request.verb)
         if scale == "sd" and type(choice.strategy) in SUBSPACE.values():
             raise ArgumentError(
                 'scale="sd" needs private standard deviations, which '
@@ -112,15 +114,16 @@ def scaled_spec(
     )
 
 
-def require_gaussian(strategy: object, verb: str) -> None:
+def require_gaussian(strategy: object, table: Table, verb: str) -> None:
     """Refuse mechanisms that do not support intervals."""
     is_registered_gaussian = (
         isinstance(strategy, UserSupplied) and strategy.mechanism.law == "gaussian"
     )
-    if not is_registered_gaussian and not isinstance(strategy, Gauss):
+    if not is_registered_gaussian and not isinstance(strategy, tuple(table.values())):
         raise ArgumentError(
             f"mechanism= is of type {type(strategy).__name__}; dp_{verb} needs moments with "
-            'Gaussian noise of a known distribution: write "gauss", or such a registered mechanism'
+            f"Gaussian noise of a known distribution: write {' or '.join(map(repr, table))}, or "
+            "such a registered mechanism"
         )
 
 
@@ -348,7 +351,7 @@ def dp_moments(
     *,
     row_norm: float | None = None,
     denoise: str | None = "auto",
-    mechanism: str | Registered = "auto",
+    mechanism: str | CovarianceMechanism | Registered = "auto",
     inference: bool = False,
     **shared: Unpack[Shared],
 ) -> MomentsResult:
@@ -370,8 +373,10 @@ def dp_moments(
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is removed from the eigenvalues of matrices, free of charge.
     mechanism : str or instance
-        ``"auto"`` and ``"gauss"`` are the same. A registered mechanism of Gaussian
-        noise is taken too, see :func:`dpmodels.mechanisms.register`.
+        ``"auto"`` and ``"gauss"`` are the same. ``"rounds"`` estimates a centre and a radius of
+        most rows first, as :func:`dp_cov` does by default, and shortens longer rows to it. A
+        registered mechanism of Gaussian noise is taken too, see
+        :func:`dpmodels.mechanisms.register`.
     inference : bool
         Whether 7 % of the budget buys fourth moments, so that confidence intervals of variances,
         covariances and components follow the rows rather than the codebook's bounds: noise is 1.04
@@ -383,9 +388,11 @@ def dp_moments(
 
     Notes
     -----
-    No row is clipped to less than the codebook's bounds unless ``row_norm`` is written, so noise
-    intervals hold for these rows, whatever is derived from them. Where columns are many, or bounds
-    far too wide, :func:`dp_cov` has less noise in one covariance matrix.
+    No row is clipped to less than the codebook's bounds unless ``row_norm`` or ``"rounds"`` is
+    written, so noise intervals hold for these rows, whatever is derived from them. Where columns
+    are many, or bounds far too wide, ``"rounds"`` has less noise. Intervals of means, covariances
+    and components then allow for shortened rows; correlations, regressions and canonical
+    correlations describe the shortened rows.
 
     A row that is incomplete in any column counts in none. More columns mean
     longer rows and more noise in each: name those that will be used.
@@ -412,7 +419,8 @@ def dp_moments(
 def moments_spec(request: Request) -> VerbSpec[MomentsResult]:
     """Build the specification of a dp_moments call."""
     check_gaussian(request)
-    return scaled_spec(request, GAUSSIAN_MOMENTS, _result, lawful=True)
+    able = frozenset({"gauss"})  # By default intervals of all that is derived are of all rows
+    return scaled_spec(request, GAUSSIAN_MOMENTS, _result, automatic=able, lawful=True)
 
 
 def gauss_if_auto(mechanism: object) -> object:
@@ -450,7 +458,7 @@ def dp_cca(
     data: object = None,
     *,
     row_norm: float | None = None,
-    mechanism: str | Registered = "auto",
+    mechanism: str | CovarianceMechanism | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> CCAResult:
     """Release canonical correlations of two sets of columns, as R's ``cancor``.
@@ -466,7 +474,9 @@ def dp_cca(
         Clip scaled rows to a smaller ball than the codebook's worst case: less
         noise, and bias where rows are longer.
     mechanism : str or instance
-        ``"auto"`` and ``"gauss"`` are the same. A registered mechanism of Gaussian
+        ``"auto"``, ``"gauss"`` (moments within the codebook's bounds), ``"rounds"`` (moments in a
+        ball about the rows, which is estimated first) or ``"ellipsoid"`` (along estimated axes, for
+        columns that are alike or of very different spread). A registered mechanism of Gaussian
         noise is taken too, see :func:`dpmodels.mechanisms.register`.
 
     Returns
@@ -475,9 +485,12 @@ def dp_cca(
 
     Notes
     -----
-    One release of all moments, as of :func:`dp_moments`, whose ``m.cca(formula)``
-    gives the same free of charge. Noise intervals hold whatever the other
-    correlations are; one that is not distinguishable from 0 is not printed.
+    ``"auto"`` is as for :func:`dp_cov`: where rows can be read again and are not too few, a centre
+    and a radius of most rows are estimated first, and longer rows are shortened to it. Correlations
+    and noise intervals then describe the shortened rows, and the table states their share.
+    ``mechanism="gauss"`` shortens no row; so does :func:`dp_moments`, whose ``m.cca(formula)`` is
+    free of charge. Noise intervals hold whatever the other correlations are; one that is not
+    distinguishable from 0 is not printed.
 
     References
     ----------
@@ -494,7 +507,7 @@ def dp_cca(
     >>> fit.cor.sizes, fit.xcoef.sizes
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
-    return run_verb("cca", cca_spec, **locals() | {"mechanism": gauss_if_auto(mechanism)})
+    return run_verb("cca", cca_spec, **locals())
 
 
 @spec_of("cca", gaussian="gauss")
@@ -506,6 +519,4 @@ def cca_spec(request: Request) -> VerbSpec[CCAResult]:
     def result(call: MomentsCall, release: MomentsRelease, coder: Coder) -> CCAResult:
         return CCAResult(call, release)
 
-    return scaled_spec(
-        request, GAUSSIAN_MOMENTS, result, lawful=True, coded=joint, check=require_law
-    )
+    return scaled_spec(request, OF_TWO_SETS, result, lawful=True, coded=joint, check=require_law)

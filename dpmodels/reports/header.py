@@ -53,6 +53,7 @@ SHOWN_COMPONENTS = 10
 # A choice: a percentage with a noise sd this large may be any from 0 to 100.
 LOST_PERCENT = 50.0
 
+OF_ALL_ROWS = ", intervals of covariances and components all rows"
 LOST = "-"
 SEE = "; see dpmodels.mechanisms"
 
@@ -230,7 +231,7 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
     bought = isinstance(release, MomentsRelease) and release.tails is not None
     return Rank.TARGET(
         "Rows farther than the row norm from a released centre were shortened to it: results "
-        f"describe the shortened rows{', intervals all rows' * bought}."
+        f"describe the shortened rows{OF_ALL_ROWS * bought}."
     ) * (ball is not None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,9 +32,9 @@ class CCAResult(Result):
     largest loading of x is positive. All numbers but the intervals are nan where noise hides all
     directions of a side.
 
-    :meth:`noise_int` is for the correlations of these rows, under the law of the noise; from 0 to 1
-    where noise leaves a side without an inverse, which then has a ridge, see `ridge`. Variates are
-    distinguished where `readable`.
+    :meth:`noise_int` is for the correlations of these rows, shortened where the release has a ball,
+    under the law of the noise; from 0 to 1 where noise leaves a side without an inverse, which then
+    has a ridge, see `ridge`. Variates are distinguished where `readable`.
     """
 
     call: MomentsCall
@@ -49,7 +49,17 @@ class CCAResult(Result):
     def _canonical(self) -> Canonical:
         norm = self.call.row_norm
         equations = released_equations(self.release, row_norm=norm, shift=None, layout=None)
-        return canonical(equations, self._sizes[0])
+        columns = self._columns
+        sets = replace(equations, regressors=columns[:, :-1], response=columns[:, -1])
+        return canonical(sets, self._sizes[0])
+
+    @cached_property
+    def _columns(self) -> Floats:
+        """The constant and the scaled columns in terms of a released row's entries."""
+        columns, ball = np.eye(len(self.call.names) + 1), self.release.ball
+        if ball is not None and ball.axes is not None:
+            columns[1:, 1:] = ball.axes.T
+        return columns
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,8 +74,8 @@ class CCAResult(Result):
 
     @property
     def cor(self) -> DataArray:
-        """Canonical correlations, largest first, in [0, 1]; too large where lost in noise."""
-        return self._pairs(self._blank_unidentified(self._canonical.correlations), "cor")
+        """Canonical correlations, in [0, 1]; without the bias of the noise where `readable`."""
+        return self._pairs(self._blank_unidentified(self._canonical.estimates), "cor")
 
     @property
     def cor_noise_sd(self) -> DataArray:
@@ -127,8 +137,8 @@ class CCAResult(Result):
 
     @property
     def _center(self) -> DataArray:
-        moments = self._canonical.equations.moments
-        mean = moments[0, 1:] / max(moments[0, 0], 1.0) * self.call.divisor + self.call.origin
+        sums = self._canonical.equations.moments[0] @ self._columns
+        mean = sums[1:] / max(sums[0], 1.0) * self.call.divisor + self.call.origin
         clipped = np.clip(mean, self.call.lower, self.call.upper)
         return with_labels(clipped, "center", variable=self.call.names)
 

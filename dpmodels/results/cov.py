@@ -141,6 +141,12 @@ class CovResult(Result):
         return self._by_column(mean_sd(self._analysis.best) * self._unit, "center_noise_sd")
 
     @property
+    def _shift(self) -> Floats:
+        """How far the means of all rows may be from `center`, where rows were shortened."""
+        share, farthest, _ = self._analysis.cut
+        return np.asarray(share * farthest * self._unit)
+
+    @property
     def sd(self) -> DataArray:
         """Standard deviations: roots of the diagonal of `cov`."""
         variances = np.maximum(np.diagonal(self.cov), 0.0)
@@ -424,7 +430,9 @@ class Part(NamedTuple):
             tails = replace(tails, fourth=fourth, about=tails.about[self.positions])
         total = release.total[self.positions]
         second = release.second[np.ix_(self.positions, self.positions)]
-        return replace(release, tails=tails, total=total, second=second, whole=origin(release))
+        ball = release.ball and replace(release.ball, centre=release.ball.centre[self.positions])
+        columns = replace(release, tails=tails, total=total, second=second, ball=ball)
+        return replace(columns, whole=origin(release))
 
     def named(self, call: MomentsCall, release: MomentsRelease) -> MomentsCall:
         """Return the call with a note on the joint release."""

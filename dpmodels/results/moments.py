@@ -89,7 +89,7 @@ class MomentsResult(DefaultPlot):
         DataFrame
             Per column, in its own unit: ``mean, noise_sd`` and the noise
             interval ``lower, upper`` for the non-private mean of these rows,
-            within the public range.
+            within the public range. Where rows were shortened it allows for that.
 
         Raises
         ------
@@ -101,8 +101,9 @@ class MomentsResult(DefaultPlot):
         assert fit.center is not None
         assert fit.center_noise_sd is not None
         mean, sd = fit.center.to_numpy(), fit.center_noise_sd.to_numpy()
-        lower = np.maximum(mean - width * sd, fit.call.lower)
-        upper = np.minimum(mean + width * sd, fit.call.upper)
+        reach = width * sd + fit._shift
+        lower = np.maximum(mean - reach, fit.call.lower)
+        upper = np.minimum(mean + reach, fit.call.upper)
         table = {"mean": mean, "noise_sd": sd, "lower": lower, "upper": upper}
         return pd.DataFrame(table, index=pd.Index(fit.call.names, name="variable"))
 

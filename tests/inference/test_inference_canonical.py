@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from scipy.stats import binom
 
 from dpmodels.inference.correlations import canonical
@@ -144,3 +145,42 @@ def test_the_pencil_of_two_sides_has_all_of_its_eigenvectors(left, right):
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(left + right), atol=1e-9)
     np.testing.assert_allclose(joint @ vectors, vectors * values, atol=1e-9)
     assert np.sum(np.abs(values) < 1e-9) == abs(left - right)
+
+
+@pytest.mark.product
+def test_estimates_lack_the_bias_of_the_noise():
+    rng = np.random.default_rng(13)
+    rows = made(rng, 3, 2, (0.7, 0.2))
+    fits = [canonical(released(rows, 4.0, rng), 3) for _ in range(2_000)]
+    is_read = np.array([fit.separated[0] and not fit.ridged for fit in fits])
+    assert is_read.mean() > 0.95
+    raw, corrected = (
+        np.array([getattr(fit, name)[0] for fit in fits])[is_read] - exact(rows, 3)[0]
+        for name in ("correlations", "estimates")
+    )
+    error = raw.std() / math.sqrt(len(raw))
+    assert raw.mean() > 5 * error
+    assert abs(corrected.mean()) < raw.mean() / 2
+
+
+def test_matrices_within_two_multiples_of_another_move_correlations_no_farther():
+    # docs/theory.md, Theorem 120 (c).
+    rng = np.random.default_rng(11)
+    for left, right in ((2, 2), (3, 2), (1, 4)):
+        rows = made(rng, left, right, (0.8, 0.3)[: min(left, right)])
+        weights = rng.uniform(0.7, 1.0, len(rows))[:, None] ** 0.5
+        centred = rows - rows.mean(axis=0)
+        shortened = centred * weights
+        scatter, of_shortened = centred.T @ centred, shortened.T @ shortened
+        low, high = eigh(of_shortened, scatter, eigvals_only=True)[[0, -1]]
+        before, after = of_scatter(scatter, left), of_scatter(of_shortened, left)
+        for sign in (1, -1):
+            ratios = (1 + sign * after) / (1 + sign * before)
+            assert (ratios >= low / high - 1e-12).all()
+            assert (ratios <= high / low + 1e-12).all()
+
+
+def of_scatter(scatter, left):
+    first, second = scatter[:left, :left], scatter[left:, left:]
+    roots = [np.linalg.inv(np.linalg.cholesky(block)) for block in (first, second)]
+    return np.linalg.svd(roots[0] @ scatter[:left, left:] @ roots[1].T)[1]

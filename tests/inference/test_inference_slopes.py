@@ -135,7 +135,7 @@ def test_the_noise_of_a_correlation_at_any_value(rho):
 
 
 def test_the_noise_of_canonical_correlations_is_that_of_the_delta_method():
-    fit = canonical(equations(np.eye(5)[:, :1]), 2)
+    fit = canonical(equations(np.eye(5)[:, :-1]), 2)
 
     def values(moments):
         centred = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:]) / moments[0, 0]
@@ -150,7 +150,7 @@ def test_the_noise_of_canonical_correlations_is_that_of_the_delta_method():
 
 
 def test_the_variates_of_canonical_correlations_have_them():
-    fit = canonical(equations(np.eye(5)[:, :1]), 2)
+    fit = canonical(equations(np.eye(5)[:, :-1]), 2)
     left, right = ROWS[:, 1:3] @ fit.left, ROWS[:, 3:] @ fit.right
     result = [np.corrcoef(left[:, k], right[:, k])[0, 1] for k in range(2)]
     assert result == pytest.approx(fit.correlations.tolist(), rel=1e-6)
