@@ -61,6 +61,25 @@ class StratumSums:
         return np.asarray(np.where(clear, np.maximum(within, 0.0), simple))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The units of a sample, as variances of sums over them need them."""
+
+    n_units: float
+    n_strata: int  # 1 without strata
+    fpc: float = 1.0  # fraction of the population that was not sampled
+    several: bool = False  # whether a unit may be in several groups or cells
+    strata: StratumSums | None = None
+
+    def about_mean(self, squares: Floats, sums: Floats, noise: Floats) -> Floats:
+        """Return variances of sums that ignore strata, from squares and sums of scores.
+
+        `noise` is the noise variance of the sums.
+        """
+        mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
+        return np.maximum(squares - mean, 0.0) * (self.n_units / max(self.n_units - 1, 1.0))
+
+
 @dataclass(frozen=True)
 class Cut:
     """What a cap cut off the weights: parts of capped units, and how far they exceed the cap.
@@ -98,16 +117,11 @@ class Cut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledMoments(GroupMoments):
+class SampledMoments(Sample, GroupMoments):
     """Moments by group of weighted rows or sampling units."""
 
     degree_of_mean: int  # 1 for means, 2 for variances
-    n_units: float  # in the sample
-    n_strata: int  # 1 without strata
     cut: Cut
-    fpc: float = 1.0  # fraction of the population that was not sampled
-    several: bool = False  # whether a unit may be in several groups
-    strata: StratumSums | None = None
 
     @property
     def degree(self) -> int:
@@ -251,8 +265,7 @@ class SampledMoments(GroupMoments):
         squared = np.maximum((self.parts[:, : self.n_squares] * squares).sum(axis=1), 0.0) + more
         sums, noise = (self.parts * scores).sum(axis=1), self.noise.product(scores, scores)
         sums = sums + self.cut.sums(cut)
-        mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
-        simple = np.maximum(squared - mean, 0.0) * self._sample_correction
+        simple = self.about_mean(squared, sums, noise)
         if self.strata is not None:
             strata, parts = self.strata, self.strata.parts
             sums, noise = (parts * scores).sum(axis=2), (scores**2).sum(axis=1)
@@ -261,7 +274,6 @@ class SampledMoments(GroupMoments):
         return np.asarray(simple * self.fpc)
 
     def _both_central(self, centre: Floats) -> Floats:
-        """Return the weights of squared distances from a centre, in both blocks of parts."""
         return np.hstack([central_weights(degree, 2, centre) for degree in (self.degree, 2)])
 
     @cached_property

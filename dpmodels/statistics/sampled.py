@@ -214,7 +214,6 @@ def rows_that_count(
 
 
 def _totals(lines: list[CountedRows]) -> Integers:
-    """Return the weights of the rows that count in any table."""
     rows = np.concatenate([table.rows for table in lines])
     weights = np.concatenate([table.weights for table in lines])
     return np.asarray(weights[np.unique(rows, return_index=True)[1]])
