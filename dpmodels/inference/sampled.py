@@ -252,17 +252,17 @@ class SampledMoments(Sample, GroupMoments):
     def meat(self, centre: Floats) -> Floats:
         """Return the variance of ``Σ C (t - centre)`` over units, not below 0, shape (groups,)."""
         squares = central_weights(self.degree, 2, centre)
-        more = self.cut.squares(central_weights(2, 2, centre))
+        beyond = self.cut.squares(central_weights(2, 2, centre))
         cut = power_weights(2, 1) - centre[:, None]
-        return self._variance(self.weights - centre[:, None], squares, cut, more)
+        return self._variance(self.weights - centre[:, None], squares, cut, beyond)
 
-    def _variance(self, scores: Floats, squares: Floats, cut: Floats, more: Floats) -> Floats:
+    def _variance(self, scores: Floats, squares: Floats, cut: Floats, beyond: Floats) -> Floats:
         """Return the variance of a sum over units, from the weights of the parts.
 
-        Of the sum, of its squares, and of the sum over what was cut off; `more` is what that adds
+        Of the sum, of its squares, and of the sum over what was cut off; `beyond` is what that adds
         to the squares.
         """
-        squared = np.maximum((self.parts[:, : self.n_squares] * squares).sum(axis=1), 0.0) + more
+        squared = np.maximum((self.parts[:, : self.n_squares] * squares).sum(axis=1), 0.0) + beyond
         sums, noise = (self.parts * scores).sum(axis=1), self.noise.product(scores, scores)
         sums = sums + self.cut.sums(cut)
         simple = self.about_mean(squared, sums, noise)

@@ -126,14 +126,14 @@ class SampledCells(Sample):
         return shares, divisor, self.errors(runs, 1 - shares, -shares)
 
     def _meat(self, runs: Runs, inside: Floats, outside: Floats) -> Floats:
-        (count, capped, square, others), (_, all_capped, all_squares, all_others) = (
+        (count, capped, square, crossed), (_, all_capped, all_squares, all_crossed) = (
             self._in(*ends) for ends in (runs[:2], runs[2:])
         )
-        n_in, more = runs.stop - runs.start, 2 * self.cut.mean + self.cut.square
+        n_in, excess = runs.stop - runs.start, 2 * self.cut.mean + self.cut.square
         mean_share = self.products[:, 0].sum() / max(self.counts.sum(), 1.0)
         if self.several:
             square = np.maximum(square, count**2 / self.n_units)
-            product, base = square + np.maximum(others, 0.0), all_squares + all_others
+            product, base = square + np.maximum(crossed, 0.0), all_squares + all_crossed
             alone = np.clip(square / np.maximum(product, 1e-300), 0.0, 1.0)
             is_whole = (outside == 0) | (runs.last - runs.first == len(self.counts))
             is_known = runs.start == runs.first if self.running else (n_in == 1) & is_whole
@@ -142,9 +142,9 @@ class SampledCells(Sample):
             kish = np.maximum(count, 0.0) * np.clip(mean_share, 0.01, 1.0)
             product = square = np.where(is_clear, square, kish)
             base, alone, is_known = np.maximum(all_squares, square), 1.0, n_in >= 0
-        square = square + more * np.maximum(capped, 0.0) * alone
+        square = square + excess * np.maximum(capped, 0.0) * alone
         product, base = (
-            products + more * np.maximum(cut, 0.0)
+            products + excess * np.maximum(cut, 0.0)
             for products, cut in ((product, capped), (base, all_capped))
         )
         squared = np.maximum(_quadratic(square, product, base, inside, outside), 0.0)
@@ -277,8 +277,8 @@ class UnitMoments(SampledMoments):
         squared = (self.parts[:, : self.n_squares] * squares).sum(axis=1) * self._weight_ratio
         of_rows = (self.parts * _sums_of(scores**2)).sum(axis=1)
         fraction = np.clip(squared / np.maximum(of_rows, 1e-300), 0.0, 1.0)
-        more = self.cut.squares(scores**2) * fraction
-        return self._variance(_sums_of(scores), squares, scores, more)
+        beyond = self.cut.squares(scores**2) * fraction
+        return self._variance(_sums_of(scores), squares, scores, beyond)
 
 
 def _sums_of(coefficients: Floats) -> Floats:

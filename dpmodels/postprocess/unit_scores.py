@@ -210,8 +210,8 @@ def _without_last(bound: BoundNoise) -> BoundNoise:
     remains, shift = (bound.left != last) & (bound.right != last), bound.shift.copy()
     shift[last] = 0.0
     by_variable = ("left", "right", "function", "values")
-    kept = {name: getattr(bound, name)[remains] for name in by_variable}
-    return replace(bound, **kept, shift=shift)
+    parts = {name: getattr(bound, name)[remains] for name in by_variable}
+    return replace(bound, **parts, shift=shift)
 
 
 def squares_of_units(

@@ -317,6 +317,7 @@ class _Lines:
         np.add.at(in_complete, at, units.weights * self._complete)
         self._whole = in_complete[at] / self._divisor  # C
         self._is_capped = units.totals > cap
+        self._is_mixed = tally.parts == MIXED_PARTS
 
     @cached_property
     def _products(self) -> list[Floats]:
@@ -351,10 +352,6 @@ class _Lines:
         means = np.stack([first, 2 * (units.positions - units.squares), units.squares])
         means = np.maximum(means, 0.0)
         return np.asarray(means / means.sum(axis=0))
-
-    @property
-    def _is_mixed(self) -> bool:
-        return self._tally.parts == MIXED_PARTS
 
     @cached_property
     def _parts(self) -> list[Floats]:
