@@ -82,7 +82,6 @@ def count_misfits(source: RowSource, book: Codebook, ids: Sequence[str]) -> Tabl
 
 
 def _bounds(variable: Variable) -> tuple[float, float]:
-    """Return the range of a number or of days; levels have none."""
     if isinstance(variable, Categorical):
         return -np.inf, np.inf
     return variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)

@@ -490,12 +490,10 @@ class Rows(Unshown):
         return Part(missing, np.zeros(1, dtype=bool), np.array([places]), np.array([-1]))
 
     def _read(self, terms: Terms, total: int | None) -> Iterator[Chunk]:
-        """Read the columns, and that of persons if there is one."""
         chunks = self.source.chunks(terms.variables, read_rows(len(self.terms.variables)))
         return progress(chunks, total=total, label="reading rows")
 
     def _counted(self, chunk: Chunk) -> NDArray[np.bool_]:
-        """Return a mask of the rows in the subset; all rows without one."""
         subset = self.terms.subset
         if subset is None:
             return np.ones(len(next(iter(chunk.values()))), dtype=bool)
@@ -542,7 +540,6 @@ class _LevelRows(Rows):
 
 
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, Array]:
-    """Convert cells to numbers, and undeclared levels to names."""
     levels = {levels_of(name): level_names(chunk[name]) for name in terms.undeclared}
     return {**converted(terms.codebook, chunk), **levels}
 

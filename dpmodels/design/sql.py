@@ -248,14 +248,12 @@ def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
 
 
 def _float(name: str, kind: Kind) -> str | None:
-    """Read a number or truth value."""
     if kind.holds is not Holds.WHOLE and kind.name not in _REALS:
         return None
     return f"{double_quoted(name)}::{'int::' * (kind.name == 'boolean')}float8"
 
 
 def _without(text: str, missing: Floats) -> str:
-    """Let codes of missing values be NULL."""
     codes = ", ".join(_number(code) for code in missing.tolist() if code == code)
     return f"CASE WHEN {text} NOT IN ({codes}) THEN {text} END" if codes else text
 

@@ -61,6 +61,25 @@ class StratumSums:
         return np.asarray(np.where(clear, np.maximum(within, 0.0), simple))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The units of a sample, as variances of sums over them need them."""
+
+    n_units: float
+    n_strata: int  # 1 without strata
+    fpc: float = 1.0  # fraction of the population that was not sampled
+    several: bool = False  # whether a unit may be in several groups or cells
+    strata: StratumSums | None = None
+
+    def about_mean(self, squares: Floats, sums: Floats, noise: Floats) -> Floats:
+        """Return variances of sums that ignore strata, from squares and sums of scores.
+
+        `noise` is the noise variance of the sums.
+        """
+        mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
+        return np.maximum(squares - mean, 0.0) * (self.n_units / max(self.n_units - 1, 1.0))
+
+
 @dataclass(frozen=True)
 class Cut:
     """What a cap cut off the weights: parts of capped units, and how far they exceed the cap.
@@ -98,16 +117,11 @@ class Cut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledMoments(GroupMoments):
+class SampledMoments(Sample, GroupMoments):
     """Moments by group of weighted rows or sampling units."""
 
     degree_of_mean: int  # 1 for means, 2 for variances
-    n_units: float  # in the sample
-    n_strata: int  # 1 without strata
     cut: Cut
-    fpc: float = 1.0  # fraction of the population that was not sampled
-    several: bool = False  # whether a unit may be in several groups
-    strata: StratumSums | None = None
 
     @property
     def degree(self) -> int:
@@ -238,21 +252,20 @@ class SampledMoments(GroupMoments):
     def meat(self, centre: Floats) -> Floats:
         """Return the variance of ``Σ C (t - centre)`` over units, not below 0, shape (groups,)."""
         squares = central_weights(self.degree, 2, centre)
-        more = self.cut.squares(central_weights(2, 2, centre))
+        beyond = self.cut.squares(central_weights(2, 2, centre))
         cut = power_weights(2, 1) - centre[:, None]
-        return self._variance(self.weights - centre[:, None], squares, cut, more)
+        return self._variance(self.weights - centre[:, None], squares, cut, beyond)
 
-    def _variance(self, scores: Floats, squares: Floats, cut: Floats, more: Floats) -> Floats:
+    def _variance(self, scores: Floats, squares: Floats, cut: Floats, beyond: Floats) -> Floats:
         """Return the variance of a sum over units, from the weights of the parts.
 
-        Of the sum, of its squares, and of the sum over what was cut off; `more` is what that adds
+        Of the sum, of its squares, and of the sum over what was cut off; `beyond` is what that adds
         to the squares.
         """
-        squared = np.maximum((self.parts[:, : self.n_squares] * squares).sum(axis=1), 0.0) + more
+        squared = np.maximum((self.parts[:, : self.n_squares] * squares).sum(axis=1), 0.0) + beyond
         sums, noise = (self.parts * scores).sum(axis=1), self.noise.product(scores, scores)
         sums = sums + self.cut.sums(cut)
-        mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
-        simple = np.maximum(squared - mean, 0.0) * self._sample_correction
+        simple = self.about_mean(squared, sums, noise)
         if self.strata is not None:
             strata, parts = self.strata, self.strata.parts
             sums, noise = (parts * scores).sum(axis=2), (scores**2).sum(axis=1)
@@ -261,7 +274,6 @@ class SampledMoments(GroupMoments):
         return np.asarray(simple * self.fpc)
 
     def _both_central(self, centre: Floats) -> Floats:
-        """Return the weights of squared distances from a centre, in both blocks of parts."""
         return np.hstack([central_weights(degree, 2, centre) for degree in (self.degree, 2)])
 
     @cached_property

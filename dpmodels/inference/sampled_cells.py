@@ -17,7 +17,7 @@ import numpy as np
 
 from dpmodels.inference.means import Interval, central_weights, power_weights, student_factor
 from dpmodels.inference.proportions import Noise, bins_of_quantile
-from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
+from dpmodels.inference.sampled import Cut, Sample, SampledMoments
 from dpmodels.noise.sums import half_widths
 from dpmodels.postprocess.weight_caps import CLEAR, UNLIKE
 from dpmodels.typing import Floats, Integers
@@ -44,18 +44,13 @@ class Errors(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SampledCells:
+class SampledCells(Sample):
     """Sums by cell of capped units, in caps."""
 
     counts: Floats  # of shares, shape (cells,)
     noise: Noise
     cut: Cut  # parts of capped units, shape (cells, 1)
     products: Floats  # of shares with their cell and with other cells, shape (cells, 2)
-    n_units: float
-    n_strata: int
-    fpc: float
-    several: bool  # whether a unit may be in several cells
-    strata: StratumSums | None
     running: bool = False  # whether products are those of running sums, which add up over cells
 
     @cached_property
@@ -130,45 +125,36 @@ class SampledCells:
         shares = np.clip(sums / divisor, 0.0, 1.0)
         return shares, divisor, self.errors(runs, 1 - shares, -shares)
 
-    @cached_property
-    def _kish(self) -> float:
-        return float(np.clip(self.products[:, 0].sum() / max(self.counts.sum(), 1.0), 0.01, 1.0))
-
     def _meat(self, runs: Runs, inside: Floats, outside: Floats) -> Floats:
-        """Return the variance over units of sums, not below 0."""
-        (count, capped, square, others), (_, all_capped, all_squares, all_others) = (
+        (count, capped, square, crossed), (_, all_capped, all_squares, all_crossed) = (
             self._in(*ends) for ends in (runs[:2], runs[2:])
         )
-        n_in, more = runs.stop - runs.start, 2 * self.cut.mean + self.cut.square
-        kish = np.maximum(count, 0.0) * self._kish
+        n_in, excess = runs.stop - runs.start, 2 * self.cut.mean + self.cut.square
+        mean_share = self.products[:, 0].sum() / max(self.counts.sum(), 1.0)
         if self.several:
             square = np.maximum(square, count**2 / self.n_units)
-            product, base = square + np.maximum(others, 0.0), all_squares + all_others
+            product, base = square + np.maximum(crossed, 0.0), all_squares + all_crossed
             alone = np.clip(square / np.maximum(product, 1e-300), 0.0, 1.0)
             is_whole = (outside == 0) | (runs.last - runs.first == len(self.counts))
             is_known = runs.start == runs.first if self.running else (n_in == 1) & is_whole
         else:
             is_clear = self.cut.noise_sd * np.sqrt(n_in) < CLEAR * square
+            kish = np.maximum(count, 0.0) * np.clip(mean_share, 0.01, 1.0)
             product = square = np.where(is_clear, square, kish)
             base, alone, is_known = np.maximum(all_squares, square), 1.0, n_in >= 0
-        square = square + more * np.maximum(capped, 0.0) * alone
+        square = square + excess * np.maximum(capped, 0.0) * alone
         product, base = (
-            products + more * np.maximum(cut, 0.0)
+            products + excess * np.maximum(cut, 0.0)
             for products, cut in ((product, capped), (base, all_capped))
         )
         squared = np.maximum(_quadratic(square, product, base, inside, outside), 0.0)
-        simple = np.maximum(squared - self._mean_square(runs, inside, outside), 0.0)
-        simple = simple * self.n_units / max(self.n_units - 1, 1.0)
+        sums, all_sums = self.sums(runs)
+        n_out = runs.last - runs.first - n_in
+        noise = self.noise.sd**2 * (n_in * inside**2 + n_out * outside**2)
+        simple = self.about_mean(squared, inside * sums + outside * (all_sums - sums), noise)
         if self.strata is not None:
             simple = self._by_stratum(runs, inside, outside, squared, simple)
         return np.where(is_known, simple * self.fpc, np.nan)
-
-    def _mean_square(self, runs: Runs, inside: Floats, outside: Floats) -> Floats:
-        sums, base = self.sums(runs)
-        squares = (runs.stop - runs.start) * inside**2
-        squares = squares + (runs.last - runs.first - runs.stop + runs.start) * outside**2
-        scores = inside * sums + outside * (base - sums)
-        return np.maximum(scores**2 - self.noise.sd**2 * squares, 0.0) / self.n_units
 
     def _by_stratum(
         self, runs: Runs, inside: Floats, outside: Floats, squared: Floats, simple: Floats
@@ -291,11 +277,10 @@ class UnitMoments(SampledMoments):
         squared = (self.parts[:, : self.n_squares] * squares).sum(axis=1) * self._weight_ratio
         of_rows = (self.parts * _sums_of(scores**2)).sum(axis=1)
         fraction = np.clip(squared / np.maximum(of_rows, 1e-300), 0.0, 1.0)
-        more = self.cut.squares(scores**2) * fraction
-        return self._variance(_sums_of(scores), squares, scores, more)
+        beyond = self.cut.squares(scores**2) * fraction
+        return self._variance(_sums_of(scores), squares, scores, beyond)
 
 
 def _sums_of(coefficients: Floats) -> Floats:
-    """Return the weights of the parts in sums of a function, shape (..., parts)."""
     pairs = (coefficients[..., _LEFT] + coefficients[..., _RIGHT]) / 2
     return np.concatenate([pairs, coefficients], axis=-1)

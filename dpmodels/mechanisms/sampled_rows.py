@@ -123,7 +123,6 @@ class Sampled(OfBase):
     def _cap(
         self, ends: Floats, counts: Floats, noise: CellNoise, price: float, columns: int
     ) -> UnitCap:
-        """Return the cap that follows from numbers of units; without any the public one."""
         takes_step, edges = self._takes_step, np.append(ends[0] / 2, ends)
         if not weight_caps.are_detected(edges, counts, noise):
             public = float(ends[np.searchsorted(ends, self.sampling.upper * (1 - 1e-9))])
@@ -157,7 +156,6 @@ class Sampled(OfBase):
     def _divided(
         self, facts: object, guarantee: Guarantee
     ) -> tuple[Guarantee, GaussianEvent | LaplaceEvent]:
-        """Return what the mechanism is to satisfy, and the event of the rest."""
         if isinstance(guarantee, PureDP) or not all_gaussian(
             self.base.plan(facts, guarantee).events
         ):

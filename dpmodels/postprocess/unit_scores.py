@@ -206,18 +206,12 @@ def _about(equations: NormalEquations, theta: Floats) -> NormalEquations:
 
 
 def _without_last(bound: BoundNoise) -> BoundNoise:
-    """Leave out the noise of products with the last column."""
     last = len(bound.shift) - 1
     remains, shift = (bound.left != last) & (bound.right != last), bound.shift.copy()
     shift[last] = 0.0
-    return replace(
-        bound,
-        left=bound.left[remains],
-        right=bound.right[remains],
-        function=bound.function[remains],
-        values=bound.values[remains],
-        shift=shift,
-    )
+    by_variable = ("left", "right", "function", "values")
+    parts = {name: getattr(bound, name)[remains] for name in by_variable}
+    return replace(bound, **parts, shift=shift)
 
 
 def squares_of_units(

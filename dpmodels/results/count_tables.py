@@ -16,7 +16,7 @@ from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.proportions import Noise
-from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
+from dpmodels.inference.sampled import Cut, Sample, SampledMoments, StratumSums
 from dpmodels.inference.sampled_cells import SampledCells, UnitMoments, squares_and_products
 from dpmodels.postprocess.far_points import parts_joined
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
@@ -162,16 +162,6 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     return counts._replace(weighted_moments=moments, cap=release.weights.cap)
 
 
-class _Sample(NamedTuple):
-    """What moments and counts of sampled units have in common."""
-
-    n_units: float
-    n_strata: int
-    fpc: float
-    several: bool
-    strata: StratumSums | None
-
-
 def sampled_cells(
     call: DescribedCall, release: CountsRelease, *, running: bool = False
 ) -> SampledCells:
@@ -185,9 +175,9 @@ def sampled_cells(
         products, strata = squares_and_products(products), sample.strata
         if strata is not None:
             parts = squares_and_products(strata.parts)
-            sample = sample._replace(strata=replace(strata, parts=parts))
+            sample = replace(sample, strata=replace(strata, parts=parts))
     facts_of_cells = (table.parts[:, 0], table.noise, _cut(weights, capped[:, :1]), products)
-    return SampledCells(*facts_of_cells, running=running, **sample._asdict())
+    return SampledCells(*facts_of_cells, running=running, **vars(sample))
 
 
 def _sampled_moments(
@@ -195,7 +185,7 @@ def _sampled_moments(
 ) -> SampledMoments:
     kind = UnitMoments if facts.parts == MIXED_PARTS else SampledMoments
     cut = _cut(weights, np.array(weights.capped).reshape(facts.cells, -1))
-    sample = _sample(facts, weights, n_units)._asdict()
+    sample = vars(_sample(facts, weights, n_units))
     return kind(parts, noise, degree_of_mean=facts.degree, cut=cut, **sample)
 
 
@@ -205,7 +195,7 @@ def _cut(weights: CappedWeights, parts: Floats) -> Cut:
     return Cut(parts, weights.capped_sd, mean, sd, weights.square_excess / cap**2)
 
 
-def _sample(facts: TableCall, weights: CappedWeights, n_units: float) -> _Sample:
+def _sample(facts: TableCall, weights: CappedWeights, n_units: float) -> Sample:
     sampled = facts.sampled
     assert sampled is not None
     size = sampled.population[0] if len(sampled.population) == 1 else math.inf
@@ -218,7 +208,13 @@ def _sample(facts: TableCall, weights: CappedWeights, n_units: float) -> _Sample
         parts = lines[:, :-1].reshape(sampled.strata, facts.cells, -1)
         strata = StratumSums(parts, lines[:, -1], weights.by_stratum_sd, sizes)
     fpc = 1 - n_units / size if size > n_units else 1.0
-    return _Sample(max(n_units, 2.0), max(sampled.strata, 1), fpc, sampled.units, strata)
+    return Sample(
+        n_units=max(n_units, 2.0),
+        n_strata=max(sampled.strata, 1),
+        fpc=fpc,
+        several=sampled.units,
+        strata=strata,
+    )
 
 
 def design_frame(

@@ -151,7 +151,6 @@ class WeightedGroup(OrderedGroup):
     cap: float
 
     def _runs(self, ranges: Ranges) -> Runs:
-        """Return ranges of the group's bins, as shares of the group."""
         size = len(self.cells)
         start, stop = (self.group * size + end for end in ranges.whole)
         first = np.full(len(start), self.group * size)

@@ -214,7 +214,6 @@ def rows_that_count(
 
 
 def _totals(lines: list[CountedRows]) -> Integers:
-    """Return the weights of the rows that count in any table."""
     rows = np.concatenate([table.rows for table in lines])
     weights = np.concatenate([table.weights for table in lines])
     return np.asarray(weights[np.unique(rows, return_index=True)[1]])
@@ -318,6 +317,7 @@ class _Lines:
         np.add.at(in_complete, at, units.weights * self._complete)
         self._whole = in_complete[at] / self._divisor  # C
         self._is_capped = units.totals > cap
+        self._is_mixed = tally.parts == MIXED_PARTS
 
     @cached_property
     def _products(self) -> list[Floats]:
@@ -352,10 +352,6 @@ class _Lines:
         means = np.stack([first, 2 * (units.positions - units.squares), units.squares])
         means = np.maximum(means, 0.0)
         return np.asarray(means / means.sum(axis=0))
-
-    @property
-    def _is_mixed(self) -> bool:
-        return self._tally.parts == MIXED_PARTS
 
     @cached_property
     def _parts(self) -> list[Floats]:

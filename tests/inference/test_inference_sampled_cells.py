@@ -29,7 +29,7 @@ def cells_of(weights, cells, sd=0.0):
     products = np.column_stack([squares, 0 * squares])
     cut = Cut(parts[:, None], sd, EXCESS, 0.0, EXCESS**2)
     noise = Noise("gaussian", sd, 0)
-    return SampledCells(counts, noise, cut, products, UNITS, 1, 1.0, False, None)
+    return SampledCells(counts, noise, cut, products, n_units=UNITS, n_strata=1)
 
 
 def run(start, stop, first=0, last=CELLS):
