@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Final
@@ -285,6 +286,23 @@ def _conforming(where: str, plain: Any) -> Codebook:
         ) from None
 
 
+_NO_CODEBOOK: Final = (
+    "no codebook: a codebook declares the public bounds or levels of each variable, from knowledge "
+    "and never from the rows."
+)
+
+
+@contextmanager
+def codebook_advice(text: str) -> Iterator[None]:
+    """Say by this text how to give the codebook that a call lacks."""
+    try:
+        yield
+    except CodebookError as error:
+        if str(error).startswith(_NO_CODEBOOK):
+            error.args = (f"{_NO_CODEBOOK}{text}",)
+        raise
+
+
 def _missing_codebook(formula: object) -> str:
     """Say what a codebook is, how to write the one of this formula, and where to put it."""
     names = _variables(formula) or ["age", "income"]
@@ -296,8 +314,7 @@ def _missing_codebook(formula: object) -> str:
     ]
     ellipsis = ", ..." if len(names) > 4 else ""
     return (
-        "no codebook: a codebook declares the public bounds or levels of each variable, from "
-        "knowledge and never from the rows.\n"
+        f"{_NO_CODEBOOK}\n"
         f"Write codebook=dp.codebook({', '.join(declarations)}{ellipsis}), with a list of levels "
         'for a category, such as ["low", "high"].\n'
         "It may also be attached to the table, table = cb.attach(table), be set once, "

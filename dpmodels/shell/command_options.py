@@ -15,6 +15,7 @@ from argparse import SUPPRESS
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from doctest import DocTestParser
 from importlib.util import find_spec
+from itertools import takewhile
 from typing import Any, Final, NamedTuple, Self, get_args
 
 import dpmodels as dp
@@ -55,11 +56,14 @@ class Parser(argparse.ArgumentParser):
             add(self)
         return self
 
-    def parse_known_args(self, *args: object, **kwargs: object) -> Any:
-        """Parse with all options, and refuse unknown ones."""
-        parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
+    def parse_known_args(self, *args: Any, **kwargs: object) -> Any:
+        """Parse with all options, and refuse unknown ones before missing arguments."""
+        flags = [flag for action in self.populate()._actions for flag in action.option_strings]
+        words = takewhile("--".__ne__, () if self._subparsers else args[0])
+        rest = [word for word in words if word[:2] == "--" and word.partition("=")[0] not in flags]
+        if not rest:
+            parsed, rest = super().parse_known_args(*args, **kwargs)
         if rest:
-            flags = [flag for action in self._actions for flag in action.option_strings]
             suggested = [f"{word}{did_you_mean(word, flags)}" for word in rest]
             self.error(f"unrecognized arguments: {' '.join(suggested)}")
         return parsed, rest

@@ -17,7 +17,6 @@ from dpmodels.dictionaries.codebook_class import read
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
-    CodebookError,
     DPModelsError,
     FrameError,
     did_you_mean,
@@ -26,6 +25,7 @@ from dpmodels.errors import (
 from dpmodels.external_files import conform, read_bytes
 from dpmodels.frames.sql_table import located
 from dpmodels.models.etable import look_of
+from dpmodels.resolve_codebook import codebook_advice
 from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
@@ -114,13 +114,8 @@ class Study:
             kwargs["budget"] = dp.ZCDP(self.settings["rho"])
         elif ledger is None and "eps" not in kwargs:
             raise BudgetError("[study] has no budget: write eps = 1.0, or rho = 0.1")
-        try:
+        with codebook_advice(' Write codebook = "cb.json", a file, in [study].'):
             return dp.session(self.settings["data"], ledger=ledger, **kwargs)
-        except CodebookError as error:
-            if "codebook" not in kwargs:
-                first_line = str(error).splitlines()[0]
-                error.args = (f'{first_line} Write codebook = "cb.json", a file, in [study].',)
-            raise
 
     def preview_session(self) -> dp.session:
         """Open the table with its ledger if that exists; create nothing."""
