@@ -41,18 +41,8 @@ def syntax(code: str) -> ast.expr:
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        instead = ""
-        if _SINGLE.search(code):
-            instead = f"; {_EQUALS}" if not _ARROW.search(code) else "; write >= or <="
-        elif "^" in code:
-            instead = f"; {_POWER}"
-        elif "`" in code:
-            instead = f"; {_BACKTICKS}"
-        elif _SPACED.search(code):
-            instead = '; a name with spaces is written Q("a name")'
-        raise FormulaError(
-            f"{shorten(code)!r} in the formula is not an expression{instead}"
-        ) from None
+        problem = f"{shorten(code)!r} in the formula is not an expression"
+        raise FormulaError(problem + _instead(code)) from None
     if not code.isascii():
         _restore_names(tree, code.encode())
     for node in ast.walk(tree):
@@ -86,7 +76,23 @@ _BACKTICKS: Final = 'names are not quoted by backticks; write Q("a name") instea
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
 _ARROW: Final = re.compile(r"=\s*[<>]")
+# Words of Python that are operators in no condition.
+_RESERVED: Final = re.compile(rf"\b(?!(?:and|or|not|in|is)\b)(?:{'|'.join(keyword.kwlist)})\b")
 _SPACED: Final = re.compile(r"\w\s+\w")
+
+
+def _instead(code: str) -> str:
+    """Say how to write what may be meant by a text that is not an expression."""
+    if _SINGLE.search(code):
+        return "; write >= or <=" if _ARROW.search(code) else f"; {_EQUALS}"
+    for mark, advice in (("^", _POWER), ("`", _BACKTICKS)):
+        if mark in code:
+            return f"; {advice}"
+    if word := _RESERVED.search(code):
+        return f'; {word[0]} is a word of Python, write Q("{word[0]}") for its column'
+    return '; a name with spaces is written Q("a name")' if _SPACED.search(code) else ""
+
+
 # R's %in% and as.factor(), outside the texts of a formula, which are levels and names.
 _OF_R: Final = re.compile(
     r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(%\s*in\s*%)|\bas\.factor(?=\()"""
