@@ -286,20 +286,14 @@ def _conforming(where: str, plain: Any) -> Codebook:
         ) from None
 
 
-_NO_CODEBOOK: Final = (
-    "no codebook: a codebook declares the public bounds or levels of each variable, from knowledge "
-    "and never from the rows."
-)
-
-
 @contextmanager
 def codebook_advice(text: str) -> Iterator[None]:
     """Say by this text how to give the codebook that a call lacks."""
     try:
         yield
     except CodebookError as error:
-        if str(error).startswith(_NO_CODEBOOK):
-            error.args = (f"{_NO_CODEBOOK}{text}",)
+        if str(error).startswith("no codebook:"):
+            error.args = (str(error).splitlines()[0] + text,)
         raise
 
 
@@ -314,7 +308,8 @@ def _missing_codebook(formula: object) -> str:
     ]
     ellipsis = ", ..." if len(names) > 4 else ""
     return (
-        f"{_NO_CODEBOOK}\n"
+        "no codebook: a codebook declares the public bounds or levels of each variable, from "
+        "knowledge and never from the rows.\n"
         f"Write codebook=dp.codebook({', '.join(declarations)}{ellipsis}), with a list of levels "
         'for a category, such as ["low", "high"].\n'
         "It may also be attached to the table, table = cb.attach(table), be set once, "

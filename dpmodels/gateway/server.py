@@ -265,20 +265,12 @@ def _ask(service: Service, analyst: str, table: str, body: bytes) -> Response:
     return JSONResponse(content, status_code=202, headers=_PLAIN_HEADERS)
 
 
-def _simulated(service: Service, analyst: str, table: str, _: bytes) -> object:
-    return service.simulated(analyst, table, 1_000)
-
-
 def _jobs(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Plain]:
     return {"jobs": service.history(analyst)}
 
 
 def _job(service: Service, analyst: str, job: str, _: bytes) -> dict[str, Plain]:
     return service.described(service.job(analyst, job))
-
-
-def _overview(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Plain]:
-    return service.overview(analyst)
 
 
 def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Plain]:
@@ -293,32 +285,26 @@ def _disclosure(service: Service, analyst: str, table: str, _: bytes) -> Respons
     return HTMLResponse(service.disclosure(analyst, table), headers=_PLAIN_HEADERS)
 
 
-def _set_stopped(
-    service: Service, analyst: str, table: str, _: bytes, *, stopped: bool
-) -> dict[str, object]:
-    service.set_stopped(analyst, table, stopped=stopped)
-    return {"table": table, "stopped": stopped}
-
-
-def _placed(answer: Callable[[Service, str, str], object]) -> Answer:
-    return lambda service, analyst, place, _: answer(service, analyst, place)
+def _called(method: str, arguments: int = 2, **options: bool) -> Answer:
+    """Call a method of the service with the first arguments: analyst, table or job, and body."""
+    return lambda service, *sent: getattr(service, method)(*sent[:arguments], **options)
 
 
 _TABLE: Final = "/v1/tables/{table}"
-_STOP, _RESUME = (partial(_set_stopped, stopped=stopped) for stopped in (True, False))
+_STOP, _RESUME = (_called("set_stopped", stopped=stopped) for stopped in (True, False))
 _PATHS: Final[Mapping[str, tuple[str, str, Answer]]] = {
     "/v1/tables": ("get", "The tables that are open to the analyst", _tables),
     f"{_TABLE}/ask": ("post", "Ask: 202 and a job", _ask),
-    f"{_TABLE}/plan": ("post", "Price a request, or a list; nothing is charged", Service.plan),
-    f"{_TABLE}/codebook": ("get", "Codebook, neighbours and budgets", _placed(Service.public)),
-    f"{_TABLE}/ledger": ("get", "The charges of the analyst's purse", _placed(Service.ledger)),
-    f"{_TABLE}/simulated": ("get", "1,000 rows simulated from the codebook", _simulated),
+    f"{_TABLE}/plan": ("post", "Price one request or a list; no charge", _called("plan", 3)),
+    f"{_TABLE}/codebook": ("get", "Codebook, neighbours and budgets", _called("public")),
+    f"{_TABLE}/ledger": ("get", "The charges of the analyst's purse", _called("ledger")),
+    f"{_TABLE}/simulated": ("get", "1,000 rows simulated from the codebook", _called("simulated")),
     f"{_TABLE}/disclosure": ("get", "The disclosure report, for a curator", _disclosure),
     f"{_TABLE}/stop": ("post", "Stop a table, for a curator", _STOP),
     f"{_TABLE}/resume": ("post", "Resume a table, for a curator", _RESUME),
     "/v1/jobs": ("get", "All jobs of the analyst's purse", _jobs),
     "/v1/jobs/{job}": ("get", "The state of a job", _job),
     "/v1/jobs/{job}/answer": ("get", "The result, a netCDF file for dp.load", _answer),
-    "/v1/jobs/{job}/approve": ("post", "Approve a job, for a curator", _placed(Service.approve)),
-    "/v1/overview": ("get", "Tables, purses and audit log, for a curator", _overview),
+    "/v1/jobs/{job}/approve": ("post", "Approve a job, for a curator", _called("approve")),
+    "/v1/overview": ("get", "Tables, purses and audit log, for a curator", _called("overview", 1)),
 }

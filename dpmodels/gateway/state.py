@@ -224,9 +224,9 @@ class State:
         return job
 
     def same_request(self, key: str) -> Job | None:
-        """Return the open or answered job of the same request."""
-        earlier = self._jobs("WHERE request_key = ? ORDER BY number", key)
-        return next((job for job in earlier if job.state in _OPEN), None)
+        """Return the job of the same request that is answered, or whose end is not yet public."""
+        earlier, now = self._jobs("WHERE request_key = ? ORDER BY number", key), self._now()
+        return next((job for job in earlier if job.state in _OPEN or job.public_at > now), None)
 
     def set_job(self, identifier: str, state: str, **changes: object) -> None:
         """Record a new state of a job, with further columns."""

@@ -87,7 +87,6 @@ _WHY: Final = {
     "SQLITE_AUTH": "it cannot be opened",
     "SQLITE_NOTADB": "it is not a ledger, or damaged",
 }
-_NO_LEDGER: Final = "{} is not a ledger, or damaged. Nothing was charged"
 _DAMAGED: Final = "it is damaged; restore a copy that verifies"
 _SECONDS_BEFORE_FORK: Final = 5.0
 
@@ -254,10 +253,7 @@ class LedgerFile:
 
     def _opened(self, connection: sqlite3.Connection, head: ledger_head.HeadFile) -> _Open:
         """Return the chain after checking that this version can read it."""
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application != _APPLICATION:
-            raise LedgerError(_NO_LEDGER.format(self.place))
         if version != _VERSION:
             raise LedgerError(
                 f"{self.place} was written by a newer version of dpmodels (format {version}, this "
@@ -458,7 +454,7 @@ def _require_ledger(path: Path) -> None:
             with path.open("rb") as file:
                 head = file.read(72)
     if head[:16] != b"SQLite format 3\0" or head[68:] != _APPLICATION.to_bytes(4, "big"):
-        raise LedgerError(_NO_LEDGER.format(path.name))
+        raise LedgerError(f"{path.name} is not a ledger, or damaged. Nothing was charged")
 
 
 def _restore(store: LedgerFile) -> None:
