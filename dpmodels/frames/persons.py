@@ -355,12 +355,7 @@ class Persons:
     )
 
     def __init__(
-        self,
-        places: int,
-        secret: bytes,
-        *,
-        even: bool,
-        missing: Sequence[str] = (),
+        self, places: int, secret: bytes, *, even: bool, missing: Sequence[str] = ()
     ) -> None:
         self._places = places
         self._missing = missing  # Canonical ids that stand for no person

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import pandas as pd
 
@@ -123,15 +123,15 @@ class Gateway:
         """Send a request, again while the connection is lost; typed errors of the gateway."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         request = Request(self.url + path, body, headers, method=method)
+        opener = build_opener(_NoRedirection, HTTPSHandler(context=self.context))
         deadline, wait = time.monotonic() + self.patience, _FIRST_WAIT
         while True:
             try:
-                with urlopen(request, timeout=60, context=self.context) as answer:
+                with opener.open(request, timeout=60) as answer:
                     content: bytes = answer.read(_MOST_BYTES)
                     return content
             except HTTPError as error:
-                refused = _typed(error)
-                raise refused from None
+                raise _typed(error) from None
             except (URLError, OSError, HTTPException) as error:
                 if time.monotonic() >= deadline:
                     raise GatewayError(
@@ -140,6 +140,13 @@ class Gateway:
                     ) from None
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
+
+
+class _NoRedirection(HTTPRedirectHandler):
+    """Follows no redirection, which would take the token to another address."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 def _typed(error: HTTPError) -> DPModelsError:
@@ -197,8 +204,7 @@ class RemoteJob:
                 wait, described = min(2 * wait, _LONGEST_WAIT), self._described()
         if described["state"] != "answered":
             error = described.get("error", {})
-            refused = _named(str(error.get("error")), str(error.get("message")))
-            raise refused
+            raise _named(str(error.get("error")), str(error.get("message")))
         content = self.gateway.send("GET", f"/v1/jobs/{quote(self.id, safe='')}/answer")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "answer.nc"

@@ -162,10 +162,9 @@ def add_options(
 
 def function_arguments(options: argparse.Namespace) -> dict[str, Option]:
     """Return the arguments of the function that were given."""
-    entries = vars(options).items()
     return {
         name.removeprefix(_DEST_PREFIX): value
-        for name, value in entries
+        for name, value in vars(options).items()
         if name.startswith(_DEST_PREFIX)
     }
 
@@ -214,12 +213,8 @@ def example(doc: str, name: str, parameters: Container[str]) -> str:
 
 
 def _shell_text(call: ast.Call, parameters: Container[str]) -> str:
-    literal = [
-        ast.literal_eval(argument)
-        for argument in call.args[:1]
-        if isinstance(argument, ast.Constant)
-    ]
-    shell_args = [_quoted(str(value)) for value in literal] + ["people.csv"] * (len(call.args) > 1)
+    formula = [arg.value for arg in call.args[:1] if isinstance(arg, ast.Constant)]
+    shell_args = [_quoted(str(value)) for value in formula] + ["people.csv"] * (len(call.args) > 1)
     for word in call.keywords:
         if word.arg == "codebook":
             shell_args += ["--codebook", "cb.json"]
@@ -283,11 +278,7 @@ class Source(argparse.Action):
     """Paths or URLs of data, without a password, which the list of processes shows."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option: object = None,
+        self, parser: Any, namespace: argparse.Namespace, values: object, option: object = None
     ) -> None:
         """Keep the texts, or stop with a message that does not quote them."""
         try:

@@ -63,9 +63,8 @@ class StudyRelease:
         """The call as the file writes it."""
         options = json.loads(self.json_text)
         verb, formula = options.pop("verb"), options.pop("formula")
-        return (
-            ", ".join([f"{verb}({formula!r}", *(f"{a} = {b!r}" for a, b in options.items())]) + ")"
-        )
+        arguments = [repr(formula), *(f"{a} = {b!r}" for a, b in options.items())]
+        return f"{verb}({', '.join(arguments)})"
 
 
 @dataclass(frozen=True)
