@@ -391,8 +391,9 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
         if operand.type in ("ZERO", "ONE"):
             operand_terms, adds = _terms(()), adds == (operand.type == "ONE")
         elif adds and operand.type in ("+", "-"):
-            operand_terms = _sum(operand, reading, depth + 1, _intercept(terms))
-            terms.pop(INTERCEPT, None)
+            # A bracket may keep the intercept or subtract it
+            intercept = {INTERCEPT: terms.pop(INTERCEPT)} if INTERCEPT in terms else {}
+            operand_terms = _sum(operand, reading, depth + 1, intercept)
         else:
             operand_terms = _expand(operand, reading, depth + 1)
         for key, term in operand_terms.items():
@@ -409,11 +410,6 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
                 reading.removed.extend(term)
         _check_count(len(terms))
     return terms
-
-
-def _intercept(terms: Terms) -> Terms:
-    """Return the intercept if it is among the terms, for a bracket to keep or subtract."""
-    return {key: term for key, term in terms.items() if key == INTERCEPT}
 
 
 def _expand(node: ParseNode, reading: Reading, depth: int) -> Terms:

@@ -212,8 +212,7 @@ class RemoteJob:
             return load(path)
 
     def _described(self) -> Mapping[str, Plain]:
-        described: Mapping[str, Plain] = self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}")
-        return described
+        return dict(self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}"))
 
 
 class RemoteTable(VerbMethods):
@@ -313,8 +312,7 @@ class RemoteTable(VerbMethods):
         )
 
     def _ledger(self) -> Mapping[str, Plain]:
-        ledger: Mapping[str, Plain] = self._gateway.get(f"{self._path}/ledger")
-        return ledger
+        return dict(self._gateway.get(f"{self._path}/ledger"))
 
 
 def _sent(call: Call) -> dict[str, object]:

@@ -152,8 +152,7 @@ class State:
     def _stored_time(self) -> float:
         # Of a state without one: when the last request was accepted.
         query = "SELECT coalesce((SELECT at FROM reached), (SELECT max(accepted) FROM jobs), 0.0)"
-        at: float = self._rows(query)[0][0]
-        return at
+        return float(self._rows(query)[0][0])
 
     def _reach(self, database: sqlite3.Connection) -> None:
         # Called at public times only: the end of a job is not one.
@@ -245,8 +244,7 @@ class State:
             "SELECT count(*) FROM jobs WHERE analyst = ? AND place = ? "
             "AND (state = ? OR public_at > ?)"
         )
-        number: int = self._rows(query, analyst, table, HELD, now)[0][0]
-        return number
+        return int(self._rows(query, analyst, table, HELD, now)[0][0])
 
     def job(self, identifier: str) -> Job | None:
         """Return a job, None if it is not known."""

@@ -445,9 +445,7 @@ def open_store(
 def _require_ledger(path: Path) -> None:
     """Refuse what is not a ledger before a lock file is made beside it."""
     if path.is_dir():
-        raise LedgerError(
-            f"{path.name} is a folder: write the path of a file in it. Nothing was charged"
-        )
+        raise LedgerError(f"{path.name} is a folder: write the path of a file in it")
     head = b""
     with suppress(OSError):
         if path.is_file():

@@ -221,10 +221,8 @@ class SurvfitResult(Result):
 
         Raises
         ------
-        ArgumentError
+        ArgumentError, NotAvailable
             If `time` is not the end of an interval, or the groups are not two of the declared ones.
-        NotAvailable
-            Without groups.
         """
         checked_level(level)
         self._require_curves("difference() is not available: it compares two curves")
@@ -252,9 +250,7 @@ class SurvfitResult(Result):
 
     def _require_curves(self, problem: str) -> None:
         if self.ncurves < 2:
-            raise NotAvailable(
-                f"{problem}, and there is one; write groups, 'Surv(time, event) ~ group'"
-            )
+            raise NotAvailable(f"{problem}, and there is one; write 'Surv(time, event) ~ group'")
 
     def logrank(self) -> LogRank:
         """Test that all curves are equal (the log-rank test), allowing for the noise.

@@ -100,8 +100,7 @@ def completion(parser: Parser, shell: str) -> str:
         for action in command._actions:
             if action.metavar == "FILE":
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
-    script: str = shtab.complete(parser, shell=shell)
-    return script
+    return str(shtab.complete(parser, shell=shell))
 
 
 def _all_of(parser: Parser) -> list[Parser]:

@@ -288,8 +288,7 @@ def _checked_name(plain: Mapping[str, Plain], section: str) -> str:
 
 def _text(plain: Mapping[str, object], key: str, where: str) -> str:
     _require_key(plain, key, where)
-    text: str = conform(str, plain[key], f"{where}: {key}")
-    return text
+    return str(conform(str, plain[key], f"{where}: {key}"))
 
 
 def _require_key(plain: Collection[str], key: str, where: str) -> None:
