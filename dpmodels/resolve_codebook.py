@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Final
@@ -284,17 +283,6 @@ def _conforming(where: str, plain: Any) -> Codebook:
             f"the codebook attached to {where} is invalid: {error}; give codebook=, or attach "
             "it again"
         ) from None
-
-
-@contextmanager
-def codebook_advice(text: str) -> Iterator[None]:
-    """Say by this text how to give the codebook that a call lacks."""
-    try:
-        yield
-    except CodebookError as error:
-        if str(error).startswith("no codebook:"):
-            error.args = (str(error).splitlines()[0] + text,)
-        raise
 
 
 def _missing_codebook(formula: object) -> str:

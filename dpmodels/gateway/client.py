@@ -131,7 +131,8 @@ class Gateway:
                     content: bytes = answer.read(_MOST_BYTES)
                     return content
             except HTTPError as error:
-                raise _typed(error) from None
+                refused = _typed(error)
+                raise refused from None
             except (URLError, OSError, HTTPException) as error:
                 if time.monotonic() >= deadline:
                     raise GatewayError(
@@ -204,7 +205,8 @@ class RemoteJob:
                 wait, described = min(2 * wait, _LONGEST_WAIT), self._described()
         if described["state"] != "answered":
             error = described.get("error", {})
-            raise _named(str(error.get("error")), str(error.get("message")))
+            refused = _named(str(error.get("error")), str(error.get("message")))
+            raise refused
         content = self.gateway.send("GET", f"/v1/jobs/{quote(self.id, safe='')}/answer")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "answer.nc"

@@ -281,10 +281,8 @@ class Service:
         """Return rows simulated from the codebook."""
         self.purse(analyst, table)
         frame = self.tables[table].simulated(_N_SIMULATED)
-        columns: dict[str, Plain] = json.loads(frame.to_json(orient="split", date_format="iso"))
-        return {
-            name: [row[i] for row in columns["data"]] for i, name in enumerate(columns["columns"])
-        }
+        plain: dict[str, Plain] = json.loads(frame.to_json(orient="split", date_format="iso"))
+        return dict(zip(plain["columns"], zip(*plain["data"], strict=True), strict=True))
 
     def disclosure(self, curator: str, table: str) -> str:
         """Return the disclosure report of a table as HTML."""

@@ -12,14 +12,15 @@ import inspect
 import re
 import shlex
 from argparse import SUPPRESS
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from doctest import DocTestParser
 from importlib.util import find_spec
 from itertools import takewhile
 from typing import Any, Final, NamedTuple, Self, get_args
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError, NotAvailable, did_you_mean
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable, did_you_mean
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.frames.sql_table import without_password
 from dpmodels.typing import Option
@@ -328,6 +329,17 @@ def table_arguments(options: argparse.Namespace) -> dict[str, Option]:
     if getattr(options, "ledger", None) is not None:
         arguments["ledger"] = dp.Ledger.open(options.ledger)
     return arguments
+
+
+@contextmanager
+def codebook_advice(text: str) -> Iterator[None]:
+    """Say by this text how to give the codebook that a call lacks."""
+    try:
+        yield
+    except CodebookError as error:
+        if str(error).startswith("no codebook:"):
+            error.args = (str(error).splitlines()[0] + text,)
+        raise
 
 
 def files_read(options: argparse.Namespace) -> list[str]:

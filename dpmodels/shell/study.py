@@ -25,10 +25,10 @@ from dpmodels.errors import (
 from dpmodels.external_files import conform, read_bytes
 from dpmodels.frames.sql_table import located
 from dpmodels.models.etable import look_of
-from dpmodels.resolve_codebook import codebook_advice
 from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
+from dpmodels.shell.command_options import codebook_advice
 from dpmodels.typing import Plain
 from dpmodels.verbs import evaluated_signature, members, signature
 

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.resolve_codebook import codebook_advice
 from dpmodels.shell import outputs
 from dpmodels.shell.command_options import (
     CODEBOOK,
@@ -22,6 +21,7 @@ from dpmodels.shell.command_options import (
     add_options,
     add_privacy,
     add_rows,
+    codebook_advice,
     dest,
     example,
     files_read,
