@@ -256,12 +256,14 @@ def checked_methods(cls: type[_R]) -> type[_R]:
     """Decorate the public methods of a class, and those that it inherits, in the same way."""
     for owner in cls.__mro__:
         is_ours = owner.__module__.startswith("dpmodels")
+        is_fit = owner.__module__.startswith("dpmodels.results")
         for name, member in list(vars(owner).items()) if is_ours else ():
             is_bound = isinstance(member, classmethod | staticmethod)
             function = member.__func__ if is_bound else member
             is_public = isinstance(function, FunctionType) and not name.startswith("_")
             if is_public and "checked" not in vars(function):
-                method = checked_keywords(function.__qualname__)(function)
+                known_as = f"fit.{name}" if is_fit else function.__qualname__
+                method = checked_keywords(known_as)(function)
                 setattr(owner, name, type(member)(method) if is_bound else method)
     return cls
 

@@ -66,7 +66,11 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
     folded = {_folded(option): option for option in options if isinstance(option, str) and option}
     text = _folded(name) if isinstance(name, str) else ""
     text = ELSEWHERE[text] if ELSEWHERE.get(text) in folded else text
-    matches = [option for option in folded if _begins(option, text)]
+    matches = [
+        option
+        for option in folded
+        if option[: len(text)] == text[: len(option)] and min(len(option), len(text)) > 2
+    ]
     matches = matches or get_close_matches(text, folded, n=3, cutoff=ALIKE)
     matches = [text] if text in folded else matches
     near = " or ".join(repr(folded[match]) for match in matches if folded[match] != name)
@@ -75,11 +79,6 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
 
 def _folded(name: str) -> str:
     return name.strip().casefold().removeprefix("dp_")
-
-
-def _begins(first: str, second: str) -> bool:
-    short, long = sorted((first, second), key=len)
-    return len(short) > 2 and long.startswith(short)
 
 
 # Warnings that were printed, by text, file and line, with Python's memory of the calling module;

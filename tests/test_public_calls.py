@@ -156,6 +156,15 @@ def test_an_error_names_the_argument_and_what_to_write(case):
         call()
 
 
+def test_an_error_of_a_result_names_no_class_of_the_package():
+    with dp.simulation(seed=5):
+        fits = [getattr(dp, name)(FITS[name], rows(), **SHARED) for name in ("dp_lm", "dp_pca")]
+    for fit in fits:
+        message = r"^fit\.plot has no parameter x= \(did you mean 'ax'\?\): see help\(fit\.plot\)$"
+        with pytest.raises(ArgumentError, match=message):
+            fit.plot(x="y")
+
+
 def test_an_argument_that_is_given_twice_is_named():
     with pytest.raises(ArgumentError, match=r"^f has x by position and by name: write one"):
         bound("f", inspect.signature(lambda x: x), (1,), {"x": 2})

@@ -41,18 +41,8 @@ def syntax(code: str) -> ast.expr:
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        instead = ""
-        if _SINGLE.search(code):
-            instead = f"; {_EQUALS}" if not _ARROW.search(code) else "; write >= or <="
-        elif "^" in code:
-            instead = f"; {_POWER}"
-        elif "`" in code:
-            instead = f"; {_BACKTICKS}"
-        elif _SPACED.search(code):
-            instead = '; a name with spaces is written Q("a name")'
-        raise FormulaError(
-            f"{shorten(code)!r} in the formula is not an expression{instead}"
-        ) from None
+        problem = f"{shorten(code)!r} in the formula is not an expression"
+        raise FormulaError(problem + _instead(code)) from None
     if not code.isascii():
         _restore_names(tree, code.encode())
     for node in ast.walk(tree):
@@ -86,7 +76,23 @@ _BACKTICKS: Final = 'names are not quoted by backticks; write Q("a name") instea
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
 _ARROW: Final = re.compile(r"=\s*[<>]")
+# Words of Python that are operators in no condition.
+_RESERVED: Final = re.compile(rf"\b(?!(?:and|or|not|in|is)\b)(?:{'|'.join(keyword.kwlist)})\b")
 _SPACED: Final = re.compile(r"\w\s+\w")
+
+
+def _instead(code: str) -> str:
+    """Say how to write what may be meant by a text that is not an expression."""
+    if _SINGLE.search(code):
+        return "; write >= or <=" if _ARROW.search(code) else f"; {_EQUALS}"
+    for mark, advice in (("^", _POWER), ("`", _BACKTICKS)):
+        if mark in code:
+            return f"; {advice}"
+    if word := _RESERVED.search(code):
+        return f'; {word[0]} is a word of Python, write Q("{word[0]}") for its column'
+    return '; a name with spaces is written Q("a name")' if _SPACED.search(code) else ""
+
+
 # R's %in% and as.factor(), outside the texts of a formula, which are levels and names.
 _OF_R: Final = re.compile(
     r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(%\s*in\s*%)|\bas\.factor(?=\()"""
@@ -385,8 +391,9 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
         if operand.type in ("ZERO", "ONE"):
             operand_terms, adds = _terms(()), adds == (operand.type == "ONE")
         elif adds and operand.type in ("+", "-"):
-            operand_terms = _sum(operand, reading, depth + 1, _intercept(terms))
-            terms.pop(INTERCEPT, None)
+            # A bracket may keep the intercept or subtract it
+            intercept = {INTERCEPT: terms.pop(INTERCEPT)} if INTERCEPT in terms else {}
+            operand_terms = _sum(operand, reading, depth + 1, intercept)
         else:
             operand_terms = _expand(operand, reading, depth + 1)
         for key, term in operand_terms.items():
@@ -403,11 +410,6 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
                 reading.removed.extend(term)
         _check_count(len(terms))
     return terms
-
-
-def _intercept(terms: Terms) -> Terms:
-    """Return the intercept if it is among the terms, for a bracket to keep or subtract."""
-    return {key: term for key, term in terms.items() if key == INTERCEPT}
 
 
 def _expand(node: ParseNode, reading: Reading, depth: int) -> Terms:

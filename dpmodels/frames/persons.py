@@ -138,8 +138,9 @@ def _of_column(cells: Array, secret: bytes) -> Keys:
                 cell if type(cell) is str else canonical_id(cell)
                 for cell in compress(objects, ~is_integer)
             ]
-            codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
-            hashed = _of_ids(canonical_texts(distinct.tolist()), secret).take(codes)
+            # Of texts alone pandas compares half a surrogate pair by its repr
+            codes, distinct = pd.factorize(np.array([*texts, None], object))
+            hashed = _of_ids(canonical_texts(distinct.tolist()), secret).take(codes[:-1])
             if not is_integer.any():
                 return hashed
             keys = _nobody(len(cells))
@@ -354,12 +355,7 @@ class Persons:
     )
 
     def __init__(
-        self,
-        places: int,
-        secret: bytes,
-        *,
-        even: bool,
-        missing: Sequence[str] = (),
+        self, places: int, secret: bytes, *, even: bool, missing: Sequence[str] = ()
     ) -> None:
         self._places = places
         self._missing = missing  # Canonical ids that stand for no person

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import pandas as pd
 
@@ -123,10 +123,11 @@ class Gateway:
         """Send a request, again while the connection is lost; typed errors of the gateway."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         request = Request(self.url + path, body, headers, method=method)
+        opener = build_opener(_NoRedirection, HTTPSHandler(context=self.context))
         deadline, wait = time.monotonic() + self.patience, _FIRST_WAIT
         while True:
             try:
-                with urlopen(request, timeout=60, context=self.context) as answer:
+                with opener.open(request, timeout=60) as answer:
                     content: bytes = answer.read(_MOST_BYTES)
                     return content
             except HTTPError as error:
@@ -140,6 +141,13 @@ class Gateway:
                     ) from None
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
+
+
+class _NoRedirection(HTTPRedirectHandler):
+    """Follows no redirection, which would take the token to another address."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 def _typed(error: HTTPError) -> DPModelsError:
@@ -206,8 +214,7 @@ class RemoteJob:
             return load(path)
 
     def _described(self) -> Mapping[str, Plain]:
-        described: Mapping[str, Plain] = self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}")
-        return described
+        return dict(self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}"))
 
 
 class RemoteTable(VerbMethods):
@@ -307,8 +314,7 @@ class RemoteTable(VerbMethods):
         )
 
     def _ledger(self) -> Mapping[str, Plain]:
-        ledger: Mapping[str, Plain] = self._gateway.get(f"{self._path}/ledger")
-        return ledger
+        return dict(self._gateway.get(f"{self._path}/ledger"))
 
 
 def _sent(call: Call) -> dict[str, object]:

@@ -278,9 +278,9 @@ class TableQueue:
             deadline = min(end, job.public_at - _GUARD_SECONDS)
         sent = {"id": job.id, "purse": job.purse, "path": str(path), "request": dict(job.request)}
         outcome = worker.ask(sent, deadline - self.clock.now())
+        self._stops_before(deadline)  # A worker that died looks like one that was ended
         if outcome is None:
             return False
-        self._stops_before(deadline)
         state, error = outcome
         self._record(job, state, error=error)
         return True

@@ -11,7 +11,7 @@ import hashlib
 import sqlite3
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -36,28 +36,12 @@ from dpmodels.verbs import Verb
 from dpmodels.version import __version__
 
 _TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
-_PATHS: Final = {
-    "/v1/tables": ("get", "The tables that are open to the analyst"),
-    "/v1/tables/{table}/ask": ("post", "Ask: 202 and a job"),
-    "/v1/tables/{table}/plan": ("post", "Price a request, or a list of them; nothing is charged"),
-    "/v1/tables/{table}/codebook": ("get", "Codebook, neighbours and budgets"),
-    "/v1/tables/{table}/ledger": ("get", "The charges of the analyst's purse"),
-    "/v1/tables/{table}/simulated": ("get", "1,000 rows simulated from the codebook"),
-    "/v1/tables/{table}/disclosure": ("get", "The disclosure report, for a curator"),
-    "/v1/tables/{table}/stop": ("post", "Stop a table, for a curator"),
-    "/v1/tables/{table}/resume": ("post", "Resume a table, for a curator"),
-    "/v1/jobs": ("get", "All jobs of the analyst's purse"),
-    "/v1/jobs/{job}": ("get", "The state of a job"),
-    "/v1/jobs/{job}/answer": ("get", "The result, a netCDF file for dp.load"),
-    "/v1/jobs/{job}/approve": ("post", "Approve a job, for a curator"),
-    "/v1/overview": ("get", "Tables, purses and audit log, for a curator"),
-}
 
 
 def openapi() -> dict[str, object]:
     """Return the description as plain values."""
     verbs = {name: _verb(verb) for name, verb in all_verbs().items()}
-    paths = {path: {method: _operation(path, what)} for path, (method, what) in _PATHS.items()}
+    paths = {path: {method: _operation(path, what)} for path, (method, what, _) in _PATHS.items()}
     return {
         "openapi": "3.1.0",
         "info": {"title": "dpmodels gateway", "version": __version__},
@@ -131,6 +115,7 @@ _UNREADABLE: Final = (
     *(ValueError, TypeError, LookupError),
 )
 Handler = Callable[[Request], Awaitable[Response]]
+Answer = Callable[[Service, str, str, bytes], object]
 
 
 class Rates:
@@ -205,30 +190,13 @@ def application(service: Service) -> Starlette:
     """Return the application of a running gateway."""
     doorkeeper, turns, description = Doorkeeper(service), Turns(), openapi()
 
-    def route(path: str, method: str, answer: Callable[..., object]) -> Route:
-        return Route(path, _handler(service, doorkeeper, turns, answer), methods=[method])
-
     async def described(request: Request) -> Response:
         return JSONResponse(description, headers=_PLAIN_HEADERS)
 
-    table = "/v1/tables/{table}"
-    routes = [
-        Route("/openapi.json", described),
-        route("/v1/tables", "GET", _tables),
-        route(f"{table}/ask", "POST", lambda of, who, at, body: _accepted(of.ask(who, at, body))),
-        route(f"{table}/plan", "POST", lambda of, who, at, body: of.plan(who, at, body)),
-        route(f"{table}/codebook", "GET", lambda of, who, at, _: of.public(who, at)),
-        route(f"{table}/ledger", "GET", lambda of, who, at, _: of.ledger(who, at)),
-        route(f"{table}/simulated", "GET", lambda of, who, at, _: of.simulated(who, at, 1_000)),
-        route(f"{table}/disclosure", "GET", _disclosure),
-        route(f"{table}/stop", "POST", partial(_set_stopped, stopped=True)),
-        route(f"{table}/resume", "POST", partial(_set_stopped, stopped=False)),
-        route("/v1/jobs", "GET", lambda of, who, _, __: {"jobs": of.history(who)}),
-        route("/v1/jobs/{job}", "GET", lambda of, who, at, _: of.described(of.job(who, at))),
-        route("/v1/jobs/{job}/answer", "GET", _answer),
-        route("/v1/jobs/{job}/approve", "POST", lambda of, who, at, _: of.approve(who, at)),
-        route("/v1/overview", "GET", lambda of, who, _, __: of.overview(who)),
-    ]
+    routes = [Route("/openapi.json", described)]
+    for path, (method, _, answer) in _PATHS.items():
+        handler = _handler(service, doorkeeper, turns, answer)
+        routes.append(Route(path, handler, methods=[method.upper()]))
     handlers = {HTTPException: _refused, Exception: _unexpected}
     routes += page_routes(service, doorkeeper.analyst, partial(_refusal, service), turns)
     answering = Starlette(routes=routes, exception_handlers=handlers)
@@ -236,9 +204,7 @@ def application(service: Service) -> Starlette:
     return answering
 
 
-def _handler(
-    service: Service, doorkeeper: Doorkeeper, turns: Turns, answer: Callable[..., object]
-) -> Handler:
+def _handler(service: Service, doorkeeper: Doorkeeper, turns: Turns, answer: Answer) -> Handler:
     def answered(header: str, place: str, body: bytes) -> Response:
         analyst = ""
         try:
@@ -294,8 +260,17 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     return _error(500, "GatewayError", "the gateway failed: tell the curator when this happened")
 
 
-def _accepted(described: dict[str, object]) -> Response:
-    return JSONResponse(described, status_code=202, headers=_PLAIN_HEADERS)
+def _ask(service: Service, analyst: str, table: str, body: bytes) -> Response:
+    content = service.ask(analyst, table, body)
+    return JSONResponse(content, status_code=202, headers=_PLAIN_HEADERS)
+
+
+def _jobs(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Plain]:
+    return {"jobs": service.history(analyst)}
+
+
+def _job(service: Service, analyst: str, job: str, _: bytes) -> dict[str, Plain]:
+    return service.described(service.job(analyst, job))
 
 
 def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Plain]:
@@ -310,8 +285,26 @@ def _disclosure(service: Service, analyst: str, table: str, _: bytes) -> Respons
     return HTMLResponse(service.disclosure(analyst, table), headers=_PLAIN_HEADERS)
 
 
-def _set_stopped(
-    service: Service, analyst: str, table: str, _: bytes, *, stopped: bool
-) -> dict[str, object]:
-    service.set_stopped(analyst, table, stopped=stopped)
-    return {"table": table, "stopped": stopped}
+def _called(method: str, arguments: int = 2, **options: bool) -> Answer:
+    """Call a method of the service with the first arguments: analyst, table or job, and body."""
+    return lambda service, *sent: getattr(service, method)(*sent[:arguments], **options)
+
+
+_TABLE: Final = "/v1/tables/{table}"
+_STOP, _RESUME = (_called("set_stopped", stopped=stopped) for stopped in (True, False))
+_PATHS: Final[Mapping[str, tuple[str, str, Answer]]] = {
+    "/v1/tables": ("get", "The tables that are open to the analyst", _tables),
+    f"{_TABLE}/ask": ("post", "Ask: 202 and a job", _ask),
+    f"{_TABLE}/plan": ("post", "Price one request or a list; no charge", _called("plan", 3)),
+    f"{_TABLE}/codebook": ("get", "Codebook, neighbours and budgets", _called("public")),
+    f"{_TABLE}/ledger": ("get", "The charges of the analyst's purse", _called("ledger")),
+    f"{_TABLE}/simulated": ("get", "1,000 rows simulated from the codebook", _called("simulated")),
+    f"{_TABLE}/disclosure": ("get", "The disclosure report, for a curator", _disclosure),
+    f"{_TABLE}/stop": ("post", "Stop a table, for a curator", _STOP),
+    f"{_TABLE}/resume": ("post", "Resume a table, for a curator", _RESUME),
+    "/v1/jobs": ("get", "All jobs of the analyst's purse", _jobs),
+    "/v1/jobs/{job}": ("get", "The state of a job", _job),
+    "/v1/jobs/{job}/answer": ("get", "The result, a netCDF file for dp.load", _answer),
+    "/v1/jobs/{job}/approve": ("post", "Approve a job, for a curator", _called("approve")),
+    "/v1/overview": ("get", "Tables, purses and audit log, for a curator", _called("overview", 1)),
+}

@@ -27,7 +27,7 @@ from dpmodels.typing import Plain
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_SIMULATED: Final = 10_000
+_N_SIMULATED: Final = 1_000
 _MOST_WAITING: Final = 100  # Of an analyst in a table, where others wait too
 _PREDICTION_SECONDS: Final = 10.0
 _NO_ANSWER: Final = (
@@ -219,12 +219,13 @@ class Service:
             self.state.log(curator, "job approved", job=identifier)
             return self.described(self._queue(job))
 
-    def set_stopped(self, curator: str, table: str, *, stopped: bool) -> None:
+    def set_stopped(self, curator: str, table: str, *, stopped: bool) -> dict[str, Plain]:
         """Stop or resume a table."""
         self.require_curator(curator)
         if table not in self.tables:
             raise NotAvailable("there is no such table")
         self.state.stop(table, curator, stopped=stopped)
+        return {"table": table, "stopped": stopped}
 
     def plan(self, analyst: str, table: str, body: bytes) -> dict[str, Plain]:
         """Price a request, or a list of them; nothing is charged, and no table is opened."""
@@ -276,14 +277,12 @@ class Service:
             "collusion": f"against analysts who cooperate the guarantee is {total.describe()}",
         }
 
-    def simulated(self, analyst: str, table: str, n_rows: int) -> dict[str, Plain]:
+    def simulated(self, analyst: str, table: str) -> dict[str, Plain]:
         """Return rows simulated from the codebook."""
         self.purse(analyst, table)
-        frame = self.tables[table].simulated(min(max(n_rows, 1), _MOST_SIMULATED))
-        columns: dict[str, Plain] = json.loads(frame.to_json(orient="split", date_format="iso"))
-        return {
-            name: [row[i] for row in columns["data"]] for i, name in enumerate(columns["columns"])
-        }
+        frame = self.tables[table].simulated(_N_SIMULATED)
+        plain: dict[str, Plain] = json.loads(frame.to_json(orient="split", date_format="iso"))
+        return dict(zip(plain["columns"], zip(*plain["data"], strict=True), strict=True))
 
     def disclosure(self, curator: str, table: str) -> str:
         """Return the disclosure report of a table as HTML."""

@@ -152,8 +152,7 @@ class State:
     def _stored_time(self) -> float:
         # Of a state without one: when the last request was accepted.
         query = "SELECT coalesce((SELECT at FROM reached), (SELECT max(accepted) FROM jobs), 0.0)"
-        at: float = self._rows(query)[0][0]
-        return at
+        return float(self._rows(query)[0][0])
 
     def _reach(self, database: sqlite3.Connection) -> None:
         # Called at public times only: the end of a job is not one.
@@ -224,9 +223,9 @@ class State:
         return job
 
     def same_request(self, key: str) -> Job | None:
-        """Return the open or answered job of the same request."""
-        earlier = self._jobs("WHERE request_key = ? ORDER BY number", key)
-        return next((job for job in earlier if job.state in _OPEN), None)
+        """Return the job of the same request that is answered, or whose end is not yet public."""
+        earlier, now = self._jobs("WHERE request_key = ? ORDER BY number", key), self._now()
+        return next((job for job in earlier if job.state in _OPEN or job.public_at > now), None)
 
     def set_job(self, identifier: str, state: str, **changes: object) -> None:
         """Record a new state of a job, with further columns."""
@@ -245,8 +244,7 @@ class State:
             "SELECT count(*) FROM jobs WHERE analyst = ? AND place = ? "
             "AND (state = ? OR public_at > ?)"
         )
-        number: int = self._rows(query, analyst, table, HELD, now)[0][0]
-        return number
+        return int(self._rows(query, analyst, table, HELD, now)[0][0])
 
     def job(self, identifier: str) -> Job | None:
         """Return a job, None if it is not known."""

@@ -146,7 +146,7 @@ def group_means(tallies: tuple[Tally, ...], plan: object, rows: int) -> Predicti
     widest = min(means, key=lambda tally: tally.cells * math.sqrt(tally.parts))
     rounds = [plan] if plan.first is None else [plan, plan.first]
     noise = max(part.noise_sd for part in rounds) * math.sqrt(widest.parts)
-    what = "hardly any group will have a mean" if widest.cells > 1 else "there will be no mean"
+    what = f"{'hardly any group' if widest.cells > 1 else 'nothing'} will have an estimate"
     prediction = Prediction(rows / widest.cells / noise, LOST_ROWS, CLEAR_ROWS, what, EQUAL_GROUPS)
     return prediction if plan.first is None or prediction.clear else None
 

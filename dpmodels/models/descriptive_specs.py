@@ -153,7 +153,7 @@ def _sampled(sampling: Sampling) -> SampledTable:
         if unknown:
             raise CodebookError(f"fpc= names {quoted(unknown[0])}, which is not a level of strata=")
         population = tuple(sizes.get(str(level), math.inf) for level in levels)
-    return SampledTable(design.describe(), len(levels), population, units, sampling.upper)
+    return SampledTable(design.describe(), len(levels), population, units)
 
 
 # The noise of a wanted sum over that of a part, and the error of what a unit of weight that is cut

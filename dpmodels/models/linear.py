@@ -110,10 +110,13 @@ def levels(equation: TwoSided, verb: str) -> tuple[str, ...]:
         return tuple(map(str, factor.levels))
     name = shorten(equation.response.names[0])
     declare = f'declare {name}=["no", "yes"] or (0, 1) in the codebook, or '
-    instead = ', or write family="poisson" for a count' if "binomial" in verb else ""
+    write = f"{declare if name.isidentifier() else ''}compare it, as in '{name} > 1 ~ ...'"
+    if "binomial" in verb:
+        write += ', or write family="poisson" for a count'
+    elif "family" in verb:
+        write = f"write C({name}) if it is whole, or cut({name}, [...]) with public breaks"
     raise FormulaError(
-        f"the response {name!r} is a number; {verb} needs two levels or more: "
-        f"{declare if name.isidentifier() else ''}compare it, as in '{name} > 1 ~ ...'{instead}"
+        f"the response {name!r} is a number; {verb} needs two levels or more: {write}"
     )
 
 

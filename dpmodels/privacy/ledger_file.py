@@ -253,10 +253,7 @@ class LedgerFile:
 
     def _opened(self, connection: sqlite3.Connection, head: ledger_head.HeadFile) -> _Open:
         """Return the chain after checking that this version can read it."""
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application != _APPLICATION:
-            raise LedgerError(f"{self.place} is not a ledger, or damaged. Nothing was charged")
         if version != _VERSION:
             raise LedgerError(
                 f"{self.place} was written by a newer version of dpmodels (format {version}, this "
@@ -427,6 +424,7 @@ def open_store(
         neighbours = relation or Adjacency("replace")
         budget_filter = requested_filter(guarantee, neighbours, pure or 0.0, rule)
         _make(LedgerFile(place, timeout), budget_filter, neighbours)
+    _require_ledger(place)
     store = LedgerFile(place, float(timeout))
     if restored:
         _restore(store)
@@ -442,6 +440,19 @@ def open_store(
         },
     )
     return store, budget_filter, neighbours
+
+
+def _require_ledger(path: Path) -> None:
+    """Refuse what is not a ledger before a lock file is made beside it."""
+    if path.is_dir():
+        raise LedgerError(f"{path.name} is a folder: write the path of a file in it")
+    head = b""
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                head = file.read(72)
+    if head[:16] != b"SQLite format 3\0" or head[68:] != _APPLICATION.to_bytes(4, "big"):
+        raise LedgerError(f"{path.name} is not a ledger, or damaged. Nothing was charged")
 
 
 def _restore(store: LedgerFile) -> None:

@@ -178,10 +178,6 @@ def require_local(path: Path) -> None:
 
 def require_single(path: Path) -> None:
     """Refuse a ledger with a second name, since its journal and lock may lie beside that one."""
-    if path.is_dir():
-        raise LedgerError(
-            f"{path.name} is a folder: write the path of a file in it. Nothing was charged"
-        )
     with suppress(OSError):
         if os.stat(path).st_nlink > 1:
             discard_partials_of(path)

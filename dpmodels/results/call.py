@@ -154,7 +154,6 @@ class SampledTable:
     strata: int  # how many; 0 without
     population: tuple[float, ...]  # units in it: by stratum, or all; empty where not declared
     units: bool  # whether a unit has several rows
-    uncapped: float  # the largest declared weight
     fitted: bool = False  # whether its values were fitted to those of several tables
 
 

@@ -221,10 +221,11 @@ class SurvfitResult(Result):
 
         Raises
         ------
-        ArgumentError
+        ArgumentError, NotAvailable
             If `time` is not the end of an interval, or the groups are not two of the declared ones.
         """
         checked_level(level)
+        self._require_curves("difference() is not available: it compares two curves")
         place = self.counted.place(time)
         first, second = (self.counted.curves[index] for index in self._pair(groups))
         row: dict[str, object] = {"time": self.times[place]}
@@ -247,6 +248,10 @@ class SurvfitResult(Result):
             )
         return first, second
 
+    def _require_curves(self, problem: str) -> None:
+        if self.ncurves < 2:
+            raise NotAvailable(f"{problem}, and there is one; write 'Surv(time, event) ~ group'")
+
     def logrank(self) -> LogRank:
         """Test that all curves are equal (the log-rank test), allowing for the noise.
 
@@ -258,11 +263,7 @@ class SurvfitResult(Result):
             test has little power. Over the intervals in which the rows at risk of all groups exceed
             their noise; NotAvailable without any, or with one curve.
         """
-        if self.ncurves < 2:
-            raise NotAvailable(
-                "logrank() is not available: it compares curves, and there is one; write groups, "
-                "'Surv(time, event) ~ group'"
-            )
+        self._require_curves("logrank() is not available: it compares curves")
         test = self.counted.log_rank()
         if test is None:
             raise NotAvailable(

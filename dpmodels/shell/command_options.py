@@ -12,13 +12,15 @@ import inspect
 import re
 import shlex
 from argparse import SUPPRESS
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from doctest import DocTestParser
 from importlib.util import find_spec
+from itertools import takewhile
 from typing import Any, Final, NamedTuple, Self, get_args
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError, NotAvailable, did_you_mean
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable, did_you_mean
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.frames.sql_table import without_password
 from dpmodels.typing import Option
@@ -55,11 +57,14 @@ class Parser(argparse.ArgumentParser):
             add(self)
         return self
 
-    def parse_known_args(self, *args: object, **kwargs: object) -> Any:
-        """Parse with all options, and refuse unknown ones."""
-        parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
+    def parse_known_args(self, *args: Any, **kwargs: object) -> Any:
+        """Parse with all options, and refuse unknown ones before missing arguments."""
+        flags = [flag for action in self.populate()._actions for flag in action.option_strings]
+        words = takewhile("--".__ne__, () if self._subparsers else args[0])
+        rest = [word for word in words if word[:2] == "--" and word.partition("=")[0] not in flags]
+        if not rest:
+            parsed, rest = super().parse_known_args(*args, **kwargs)
         if rest:
-            flags = [flag for action in self._actions for flag in action.option_strings]
             suggested = [f"{word}{did_you_mean(word, flags)}" for word in rest]
             self.error(f"unrecognized arguments: {' '.join(suggested)}")
         return parsed, rest
@@ -96,8 +101,7 @@ def completion(parser: Parser, shell: str) -> str:
         for action in command._actions:
             if action.metavar == "FILE":
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
-    script: str = shtab.complete(parser, shell=shell)
-    return script
+    return str(shtab.complete(parser, shell=shell))
 
 
 def _all_of(parser: Parser) -> list[Parser]:
@@ -158,10 +162,9 @@ def add_options(
 
 def function_arguments(options: argparse.Namespace) -> dict[str, Option]:
     """Return the arguments of the function that were given."""
-    entries = vars(options).items()
     return {
         name.removeprefix(_DEST_PREFIX): value
-        for name, value in entries
+        for name, value in vars(options).items()
         if name.startswith(_DEST_PREFIX)
     }
 
@@ -210,12 +213,8 @@ def example(doc: str, name: str, parameters: Container[str]) -> str:
 
 
 def _shell_text(call: ast.Call, parameters: Container[str]) -> str:
-    literal = [
-        ast.literal_eval(argument)
-        for argument in call.args[:1]
-        if isinstance(argument, ast.Constant)
-    ]
-    shell_args = [_quoted(str(value)) for value in literal] + ["people.csv"] * (len(call.args) > 1)
+    formula = [arg.value for arg in call.args[:1] if isinstance(arg, ast.Constant)]
+    shell_args = [_quoted(str(value)) for value in formula] + ["people.csv"] * (len(call.args) > 1)
     for word in call.keywords:
         if word.arg == "codebook":
             shell_args += ["--codebook", "cb.json"]
@@ -279,11 +278,7 @@ class Source(argparse.Action):
     """Paths or URLs of data, without a password, which the list of processes shows."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option: object = None,
+        self, parser: Any, namespace: argparse.Namespace, values: object, option: object = None
     ) -> None:
         """Keep the texts, or stop with a message that does not quote them."""
         try:
@@ -334,6 +329,17 @@ def table_arguments(options: argparse.Namespace) -> dict[str, Option]:
     if getattr(options, "ledger", None) is not None:
         arguments["ledger"] = dp.Ledger.open(options.ledger)
     return arguments
+
+
+@contextmanager
+def codebook_advice(text: str) -> Iterator[None]:
+    """Say by this text how to give the codebook that a call lacks."""
+    try:
+        yield
+    except CodebookError as error:
+        if str(error).startswith("no codebook:"):
+            error.args = (str(error).splitlines()[0] + text,)
+        raise
 
 
 def files_read(options: argparse.Namespace) -> list[str]:

@@ -17,7 +17,6 @@ from dpmodels.dictionaries.codebook_class import read
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
-    CodebookError,
     DPModelsError,
     FrameError,
     did_you_mean,
@@ -29,6 +28,7 @@ from dpmodels.models.etable import look_of
 from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
+from dpmodels.shell.command_options import codebook_advice
 from dpmodels.typing import Plain
 from dpmodels.verbs import evaluated_signature, members, signature
 
@@ -63,9 +63,8 @@ class StudyRelease:
         """The call as the file writes it."""
         options = json.loads(self.json_text)
         verb, formula = options.pop("verb"), options.pop("formula")
-        return (
-            ", ".join([f"{verb}({formula!r}", *(f"{a} = {b!r}" for a, b in options.items())]) + ")"
-        )
+        arguments = [repr(formula), *(f"{a} = {b!r}" for a, b in options.items())]
+        return f"{verb}({', '.join(arguments)})"
 
 
 @dataclass(frozen=True)
@@ -114,13 +113,8 @@ class Study:
             kwargs["budget"] = dp.ZCDP(self.settings["rho"])
         elif ledger is None and "eps" not in kwargs:
             raise BudgetError("[study] has no budget: write eps = 1.0, or rho = 0.1")
-        try:
+        with codebook_advice(' Write codebook = "cb.json", a file, in [study].'):
             return dp.session(self.settings["data"], ledger=ledger, **kwargs)
-        except CodebookError as error:
-            if "codebook" not in kwargs:
-                first_line = str(error).splitlines()[0]
-                error.args = (f'{first_line} Write codebook = "cb.json", a file, in [study].',)
-            raise
 
     def preview_session(self) -> dp.session:
         """Open the table with its ledger if that exists; create nothing."""
@@ -294,8 +288,7 @@ def _checked_name(plain: Mapping[str, Plain], section: str) -> str:
 
 def _text(plain: Mapping[str, object], key: str, where: str) -> str:
     _require_key(plain, key, where)
-    text: str = conform(str, plain[key], f"{where}: {key}")
-    return text
+    return str(conform(str, plain[key], f"{where}: {key}"))
 
 
 def _require_key(plain: Collection[str], key: str, where: str) -> None:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, CodebookError
+from dpmodels.errors import ArgumentError
 from dpmodels.shell import outputs
 from dpmodels.shell.command_options import (
     CODEBOOK,
@@ -21,6 +21,7 @@ from dpmodels.shell.command_options import (
     add_options,
     add_privacy,
     add_rows,
+    codebook_advice,
     dest,
     example,
     files_read,
@@ -120,15 +121,10 @@ def _run(options: argparse.Namespace) -> int:
         )
     if "eps" in signature(verb):
         require_budget(options)
-    try:
+    with codebook_advice("\nWrite --codebook cb.json, a file that dpmodels codebook draft makes."):
         fit = verb(
             options.formula, options.data, **table_arguments(options), **function_arguments(options)
         )
-    except CodebookError as error:
-        if options.codebook is None:
-            advice = "Write --codebook cb.json, a file that dpmodels codebook draft makes."
-            error.args = (f"{str(error).splitlines()[0]}\n{advice}",)
-        raise
     return outputs.show(fit, options)
 
 

@@ -236,6 +236,16 @@ def test_a_formula_of_nothing_says_what_to_write():
         parsed_formula("~", ["a"])
 
 
+@pytest.mark.parametrize("formula", ["y ~ class", "y ~ a + C(class)", "class ~ a", "y ~ a:from"])
+def test_a_column_whose_name_is_a_word_of_python_is_quoted(formula):
+    word = "from" if "from" in formula else "class"
+    message = rf'; {word} is a word of Python, write Q\("{word}"\) for its column'
+    with pytest.raises(FormulaError, match=message):
+        parsed_formula(formula, ())
+    with pytest.raises(FormulaError, match="not an expression; a name with spaces"):
+        parsed_formula("y ~ C(a and)", ())
+
+
 @pytest.mark.parametrize("formula", ["length of stay ~ x", "Surv(length of stay, y) ~ x"])
 def test_a_name_with_spaces_that_is_not_quoted_is_answered_with_its_spelling(formula):
     with pytest.raises(FormulaError, match=r'a name with spaces is written Q\("a name"\)'):

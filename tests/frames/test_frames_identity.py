@@ -122,6 +122,14 @@ def test_the_company_of_a_cell_has_no_part_in_it(first, second):
     assert total == [one(cell) for cell in (*first, *second)]
 
 
+def test_half_a_surrogate_pair_is_not_the_text_that_python_prints_for_it():
+    """Undecodable bytes become such halves, which pandas reads as their repr among texts."""
+    for cell, printed in ((b"a\xffb", "'a\\udcffb'"), ("\ud800", "'\\ud800'")):
+        assert repr(canonical_id(cell)) == printed
+        assert named(objects([cell, printed])) == [one(cell), one(printed)]
+        assert one(cell) != one(printed)
+
+
 def test_the_type_of_a_column_has_no_part_in_it():
     numbers = [0, 1, 2, 2**53 + 2]
     keys = [one(cell) for cell in numbers]

@@ -4,6 +4,8 @@ import json
 import random
 import re
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
@@ -129,6 +131,29 @@ def test_an_address_that_would_send_the_token_in_the_open_is_refused():
         dp.connect("ftp://gate.example", token="x")
     with pytest.raises(GatewayError, match="cannot be reached"):
         _ = dp.connect("http://127.0.0.1:9", token="x", patience=0).tables
+
+
+def test_a_redirection_takes_the_token_nowhere():
+    received = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self):
+            received.append((self.path, self.headers["Authorization"]))
+            self.send_response(302 if self.path == "/v1/tables" else 200)
+            self.send_header("Location", f"http://localhost:{server.server_port}/other")
+            self.end_headers()
+            self.wfile.write(b'{"tables": ["visits"]}')
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Elsewhere)
+    Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(GatewayError, match="status 302"):
+        _ = dp.connect(f"http://127.0.0.1:{server.server_port}", token="1.secret").tables
+    server.shutdown()
+    server.server_close()
+    assert received == [("/v1/tables", "Bearer 1.secret")]
 
 
 def test_tokens_are_needed_everywhere(scripted):

@@ -110,6 +110,22 @@ def test_outcomes_are_handed_out_at_ticks_of_the_public_clock(tmp_path):
 
 
 @pytest.mark.expensive
+def test_a_worker_that_dies_is_not_noticed_before_the_public_time(tmp_path):
+    """Asked again, a request whose worker had died was another job at once, and so timed it."""
+    service = Service(gate(tmp_path, tick=1.0, least_seconds=2.0), in_thread)
+    request = body(subset="age > 42")
+    first = service.ask("ann", "visits", request)
+    time.sleep(0.3)
+    assert service.ledgers["visits"].charges == 1
+    assert service.state.job(first["job"]).state == QUEUED
+    again = service.ask("ann", "visits", request)
+    assert (again["job"], again["state"]) == (first["job"], WAITING)
+    assert done(service, first)["state"] == FAILED
+    assert service.clock.now() >= service.state.job(first["job"]).public_at
+    service.stop()
+
+
+@pytest.mark.expensive
 def test_a_curator_stops_approves_and_reads_the_audit_log(tmp_path):
     service = Service(gate(tmp_path, approval=True), in_thread)
     request = service.ask("ann", "visits", body())

@@ -8,7 +8,7 @@ import pytest
 
 from dpmodels.errors import LedgerError
 from dpmodels.gateway.schedule import Clock
-from dpmodels.gateway.state import ANSWERED, FAILED, HELD, QUEUED, WAITING, Job, State
+from dpmodels.gateway.state import ANSWERED, FAILED, HELD, QUEUED, REFUSED, WAITING, Job, State
 
 
 @pytest.fixture
@@ -53,6 +53,16 @@ def test_the_same_request_is_one_job_while_it_is_open_or_answered(state):
     assert state.add_job(job("4")).id == "4"
     assert [job.number for job in state.jobs("ann")] == [1, 2]
     assert state.jobs("bob") == []
+
+
+@pytest.mark.parametrize("ended", [FAILED, REFUSED])
+def test_the_same_request_is_one_job_until_its_end_is_public(state, ended):
+    now = [8.9]
+    state.follow(lambda: now[0], lambda at: at)
+    state.add_job(job(state=ended))
+    assert state.add_job(job("2")).id == "1"
+    now[0] = 9.0
+    assert state.add_job(job("3")).id == "3"
 
 
 @pytest.mark.parametrize("hidden", [QUEUED, ANSWERED, FAILED])

@@ -28,6 +28,7 @@ BOOK = dp.codebook(
     sex=["F", "M"],
     region=["n", "s", "w"],
     kid=dp.Integer(0, 1),
+    size=dp.Integer(1, 9),
     age=(0, 100),
     plain=["a", "b", "c"],
     **{f"g{i}": [f"l{j}" for j in range(12)] for i in range(4)},
@@ -296,6 +297,12 @@ def test_sites_release_what_one_table_does():
     ("formula", "words", "error", "match"),
     [
         ("y ~ age", {"family": "ordinal"}, FormulaError, r"cut or compare it, as in cut\(age"),
+        (
+            "size ~ sex",
+            {"family": "ordinal"},
+            FormulaError,
+            r"write C\(size\) if it is whole, or cut",
+        ),
         ("won ~ age", {"mechanism": "counts"}, FormulaError, "or leave mechanism= out"),
         ("won ~ sex", {"mechanism": "counts", "ridge": 1.0}, ArgumentError, "leave ridge= out"),
         ("won ~ sex", {"mechanism": "counts", "row_norm": 1.0}, ArgumentError, "row_norm= out"),

@@ -79,6 +79,11 @@ def test_a_hopeless_call_warns_once_for_the_line_of_the_user(name):
     assert "would be needed if" in text
 
 
+def test_a_hopeless_variance_is_not_called_a_mean():
+    ((_, text, _),) = told(lambda data, **words: dp.dp_var("y ~ g", data, eps=0.2, **words))
+    assert "very likely hardly any group will have an estimate at eps" in text
+
+
 def test_a_line_of_a_loop_warns_once_though_filters_change_between_its_calls(monkeypatch):
     """A notebook takes the memory away after every cell, so that a cell warns each time it runs."""
     messages = []

@@ -157,6 +157,12 @@ def test_a_difference_is_that_of_two_curves_and_turns_its_sign():
             fit.difference(8, groups)
 
 
+def test_one_curve_has_no_difference():
+    fit = asked("Surv(week, died) ~ 1", eps=1.0, budget=None, breaks=10)
+    with pytest.raises(NotAvailable, match="compares two curves, and there is one; write "):
+        fit.difference(8)
+
+
 def test_what_noise_hides_is_said_and_not_told():
     fit = dp.dp_survfit("Surv(week, died) ~ arm", TABLE, codebook=BOOK, eps=1e-4)
     assert [curve.end for curve in fit.counted.curves] == [0, 0, 0]

@@ -235,20 +235,32 @@ def test_a_folder_is_not_a_ledger(tmp_path):
     for new in (False, True):
         with pytest.raises(LedgerError, match="is a folder: write the path of a file in it"):
             Ledger.open(tmp_path, eps=1.0, new=new)
+    assert not tmp_path.with_name(f"{tmp_path.name}.lock").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"not a ledger", b"SQLite format 3\0" + bytes(100)])
 def test_what_is_no_ledger_is_refused(path, content):
     path.write_bytes(content)
-    with pytest.raises(LedgerError, match=r"not a ledger|damaged"):
-        Ledger.open(path, eps=1.0, new=True)
-    assert path.read_bytes() == content
+    for options in ({"new": True}, {"restored": True}):
+        with pytest.raises(LedgerError, match="not a ledger, or damaged"):
+            Ledger.open(path, eps=1.0, **options)
+        assert path.read_bytes() == content
+        assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused_without_waiting_for_a_writer(path):
+    os.mkfifo(path)
+    with pytest.raises(LedgerError, match="not a ledger"):
+        Ledger.open(path)
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_another_database_is_refused(path):
     change(path, "CREATE TABLE lines (line INTEGER, text TEXT, hash TEXT)")
     with pytest.raises(LedgerError, match="not a ledger"):
         Ledger.open(path, eps=1.0, new=True)
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_newer_format_is_refused(path):

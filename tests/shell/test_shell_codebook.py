@@ -75,6 +75,10 @@ def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
     words = ["pca", "~ age", "own.parquet", "--eps", "1", "--delta", "1e-6"]
     assert main(words) == 0
     assert "297 (public)" in capsys.readouterr().out
+    assert main([word.replace("~ age", "~ aeg") for word in words]) == 2
+    error = capsys.readouterr().err
+    assert "'aeg'" in error
+    assert "--codebook" not in error, "the table has a codebook"
     rows.to_parquet("bare.parquet")
     assert main([word.replace("own", "bare") for word in words]) == 2
     assert "no codebook" in capsys.readouterr().err

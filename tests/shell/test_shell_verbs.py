@@ -150,10 +150,19 @@ def test_a_file_before_the_formula_is_answered_without_either(job, capsys):
     assert "secret" not in printed
 
 
+def test_an_option_that_is_not_known_comes_before_arguments_that_are_missing(capsys):
+    for command in (["lm"], ["etable"], ["codebook", "draft"]):
+        with pytest.raises(SystemExit):
+            main([*command, "--hlp", "--", "--x"])
+        error = capsys.readouterr().err
+        assert "error: unrecognized arguments: --hlp (did you mean '--help'" in error
+
+
 @pytest.mark.parametrize(
     ("options", "reported"),
     [
-        (("--del", "1e-6"), "unrecognized arguments: --del (did you mean '--delta'?) 1e-6"),
+        (("--del", "1e-6"), "unrecognized arguments: --del (did you mean '--delta'?)"),
+        (("more.csv",), "unrecognized arguments: more.csv"),
         (("--ncomp", "two"), "--ncomp: 'two' is not valid; expected a whole number, such as 5"),
         (("--rho", "x"), "--rho: 'x' is not valid; expected a number, such as 0.5"),
         (("--person",), "argument --person: expected one argument"),
