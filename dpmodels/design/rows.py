@@ -119,17 +119,17 @@ class Rows(Unshown):
         terms: Terms,
         secret: bytes,
         times: int = 1,
-        side_by_partition: Callable[[int], Side] | None = None,
+        by_partition: Callable[[int], Side | Thinning] | None = None,
     ) -> None:
         self.source, self.terms = source, terms
         self.secret = secret  # Draws among the rows of a person
         self.times = times  # How often each row counts, without persons
-        self.side_by_partition = side_by_partition
+        self._by_partition = by_partition
         self._untaken = 0  # Places of persons of other sites, whose number is public
         self._persons: Persons | None = None
         self._side: Side | None = None
         self.thinning: Thinning | None = None  # Where coins choose the rows
-        self._checksum: Checksum | None = None
+        self._checksum: Checksum | None = None  # Of a partition, before it is read
         self._groups: list[Part] | None = None
         self._totals: UnitTotals | None = None  # Of a survey design with sampling units
         self.readings = Readings()  # Of rows on workers
@@ -139,8 +139,10 @@ class Rows(Unshown):
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
         """A function that binds the rows of a partition in the same way; it holds no row."""
-        side = None if self._side is None else self._side.coins.by_partition(self._side.first)
-        return partial(Rows, terms=self.terms, secret=self.secret, side_by_partition=side)
+        chosen = self._by_partition
+        if self._side is not None:
+            chosen = self._side.coins.by_partition(self._side.first)
+        return partial(Rows, terms=self.terms, secret=self.secret, by_partition=chosen)
 
     def bound(self, data: object) -> Rows:
         """Bind a user's data without reading a row.
@@ -193,7 +195,6 @@ class Rows(Unshown):
         if self.terms.neighbours.person is not None and self.scattered is None:
             persons = self._known()
         first, second = (self.standing(self.times) for _ in range(2))
-        first.readings = second.readings = self.readings
         first._persons = second._persons = persons
         first._side, second._side = Side(coins, first=True), Side(coins, first=False)
         return first, second
@@ -201,9 +202,9 @@ class Rows(Unshown):
     @property
     def can_be_thinned(self) -> bool:
         """Whether rows can be read at random, each by itself; it follows from public facts."""
-        terms, is_local = self.terms, not isinstance(self.source, DaskRows | DatabaseRows)
+        terms, is_cheap = self.terms, not isinstance(self.source, DatabaseRows)
         is_alone = terms.neighbours.person is None and terms.sampled is None and not self._untaken
-        return is_alone and is_local and self.rereadable and self._side is None
+        return is_alone and is_cheap and self.rereadable and self._side is None
 
     def thinned(self, heads: int, entropy: Entropy) -> Rows:
         """Return rows of which each is read with chance ``heads/256``; see :class:`Thinning`.
@@ -214,12 +215,14 @@ class Rows(Unshown):
             return self.standing(max(round(self.times * heads / FACES), 1))
         rows = self.standing(1)
         rows.thinning = Thinning(heads, entropy)
+        if self.scattered is not None:
+            rows._by_partition, rows.readings = rows.thinning.by_partition(), Readings()
         return rows
 
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
         rows = Rows(self.source, self.terms, self.secret, times)
-        rows.counter = self.counter
+        rows.counter, rows.readings = self.counter, self.readings
         return rows
 
     @property
@@ -306,10 +309,18 @@ class Rows(Unshown):
         return self.source.together(person, self.secret, self.terms.missing_ids)
 
     def in_partition(self, number: int, checksum: Checksum | None) -> None:
-        """Say which partition the rows are, and what to add them to when they are read."""
+        """Say which partition the rows are, and what to add them to when they are read first."""
         self._checksum = checksum
-        if self.side_by_partition is not None:
-            self._side = self.side_by_partition(number)
+        chosen = None if self._by_partition is None else self._by_partition(number)
+        if isinstance(chosen, Thinning):
+            self.thinning = chosen
+        else:
+            self._side = chosen
+
+    @property
+    def is_reread(self) -> bool:
+        """Whether a request reads the rows several times."""
+        return self.kept is not None or self._side is not None
 
     @property
     def rereadable(self) -> bool:
@@ -403,6 +414,9 @@ class Rows(Unshown):
         rows that do not count.
         """
         at, checksum = 0, self._checksum
+        self._checksum = None
+        if checksum is not None:
+            checksum.is_read = True
         for part in self._parts(count_public=count_public):
             if checksum is not None:
                 columns = (*part.columns.values(), part.counted, part.places, part.persons)

@@ -15,13 +15,14 @@ from hashlib import sha256
 from itertools import zip_longest
 from operator import add
 from types import MappingProxyType
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
 from dpmodels.design.parts import Checksum
+from dpmodels.design.worker_memory import Remembered, put, take
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
@@ -218,6 +219,14 @@ Task = tuple[Callable[[RowSource], Private], Callable[[Any], Statistic], bool]
 """How rows are bound, what is measured of them, and whether their number is public."""
 
 
+class Reading(NamedTuple):
+    """Which rows a task reads, and how they stay in memory."""
+
+    first: int  # The number of the first task of the same rows
+    token: bytes = b""  # Of rows that stay for later passes
+    keeps_integers: bool = False
+
+
 class Scattered(Statistic):
     """A statistic of rows on workers, measured when it is first needed, with all that wait."""
 
@@ -252,9 +261,12 @@ def _measure(private: Private) -> None:
     assert source is not None
     waiting: list[Scattered] = readings.waiting
     tasks = [statistic.task for statistic in waiting if statistic.task is not None]
+    rows = [statistic._private.rows for statistic in waiting]
+    how = [_reading(each._private, rows.index(each._private.rows)) for each in waiting]
+    is_compared = readings.n_read is not None or any(each.is_reread for each in rows)
     sums = source.summed(
         private.variables,
-        partial(_on_worker, tasks, readings.salt),
+        partial(_on_worker, tasks, how, readings.salt if is_compared else b""),
         count_public=all(public for *_, public in tasks),
     )
     readings.require_same(sums.n_rows, sums.checksum)
@@ -263,16 +275,52 @@ def _measure(private: Private) -> None:
     waiting.clear()
 
 
-def _on_worker(tasks: Sequence[Task], salt: bytes, source: RowSource, number: int) -> Sums:
-    """Measure the rows of a partition; the first statistic's reading is the one compared."""
-    checksum = Checksum(salt, number)
-    measured: list[tuple[object, int]] = []
-    for bind, measure, _ in tasks:
-        rows = bind(source)
-        rows.rows.in_partition(number, None if measured else checksum)
-        measured.append(measure(rows).cross())
-    exact, counts = zip(*measured, strict=True)
-    return Sums(exact, counts, checksum.n_rows, checksum.value)
+def _reading(private: Private, first: int) -> Reading:
+    kept = private.kept
+    if kept is None:
+        return Reading(first)
+    is_scaled = kept.scaling is not None and kept.scaling is getattr(private, "scaling", None)
+    return Reading(first, kept.token, is_scaled)
+
+
+def _on_worker(
+    tasks: Sequence[Task], how: Sequence[Reading], salt: bytes, source: RowSource, number: int
+) -> Sums:
+    """Measure the rows of a partition; the first reading is the one compared."""
+    checksum, bound, statistics = Checksum(salt, number), list[Private](), list[Statistic]()
+    remembered: Remembered | None = None
+    for (bind, measure, _), reading in zip(tasks, how, strict=True):
+        private = bind(source)
+        if reading.first < len(bound):
+            private = private.of(bound[reading.first].rows)
+        else:
+            private.rows.in_partition(number, None if bound else checksum)
+        if reading.token:
+            remembered = _recalled(private, reading, number) or remembered
+        bound.append(private)
+        # Counts beside wait until their rows are read.
+        statistics.append(measure(private))
+    exact, counts = zip(*(statistic.cross() for statistic in statistics), strict=True)
+    compared = checksum.n_rows, checksum.value
+    if remembered is not None and not checksum.is_read:
+        compared = remembered.n_rows, remembered.checksum
+    for private, reading in zip(bound, how, strict=True):
+        kept = private.rows.kept
+        if reading.token and kept is not None and kept.parts is not None:
+            put((reading.token, number), Remembered(kept, *compared))
+    return Sums(exact, counts, *compared)
+
+
+def _recalled(private: Private, reading: Reading, number: int) -> Remembered | None:
+    """Let the rows be those of the first pass, where this process has them."""
+    rows, remembered = private.rows, take((reading.token, number))
+    key, scaling = getattr(private, "public", None), getattr(private, "scaling", None)
+    scaling = scaling if reading.keeps_integers else None
+    if remembered is not None:
+        rows.kept = remembered.kept
+        rows.kept.key, rows.kept.scaling = key, scaling
+    rows.keep(key, scaling)
+    return remembered
 
 
 def additive(
