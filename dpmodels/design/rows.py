@@ -14,6 +14,7 @@ from dpmodels.codebook import Codebook, of_variables
 from dpmodels.design.columns import as_often, converted, read_rows
 from dpmodels.design.parts import (
     FACES,
+    MOST_BYTES,
     SLOTS,
     BoundCounts,
     Checksum,
@@ -200,11 +201,19 @@ class Rows(Unshown):
         return first, second
 
     @property
-    def can_be_thinned(self) -> bool:
-        """Whether rows can be read at random, each by itself; it follows from public facts."""
-        terms, is_cheap = self.terms, not isinstance(self.source, DatabaseRows)
+    def is_plain(self) -> bool:
+        """Whether each row counts by itself, in no database; it follows from public facts."""
+        terms, source = self.terms, self.source
+        is_database = isinstance(source, DatabaseRows) and source.engine is not None
         is_alone = terms.neighbours.person is None and terms.sampled is None and not self._untaken
-        return is_alone and is_cheap and self.rereadable and self._side is None
+        return is_alone and not is_database and self.rereadable and self._side is None
+
+    @property
+    def can_be_thinned(self) -> bool:
+        """Whether rows can be read at random; lazy ones if they do not fit in memory."""
+        is_lazy = isinstance(self.source, DatabaseRows)
+        n_bytes = 8 * (self.nrows or 0) * len(self.terms.variables) if is_lazy else MOST_BYTES + 1
+        return self.is_plain and n_bytes > MOST_BYTES
 
     def thinned(self, heads: int, entropy: Entropy) -> Rows:
         """Return rows of which each is read with chance ``heads/256``; see :class:`Thinning`.
