@@ -38,6 +38,7 @@ Key = tuple[bytes, int]
 """The token of what a client reads several times, and the number of a partition."""
 
 _lock: Final = threading.Lock()
+_watched = threading.Event()  # Whether a timer runs
 _entries: Final[dict[Key, _Entry]] = {}
 
 
@@ -59,7 +60,7 @@ def put(key: Key, remembered: Remembered) -> None:
             in_use -= _entries.pop(other).nbytes
         if in_use > most:
             return
-        if not _entries:
+        if not _watched.is_set():
             _wait()
         _entries[key] = _Entry(remembered, nbytes, time.monotonic())
 
@@ -75,6 +76,7 @@ def _most_bytes() -> int:
 
 
 def _wait() -> None:
+    _watched.set()
     timer = threading.Timer(IDLE_SECONDS / 2, _drop_idle)
     timer.daemon = True
     timer.start()
@@ -87,3 +89,5 @@ def _drop_idle() -> None:
             del _entries[key]
         if _entries:
             _wait()
+        else:
+            _watched.clear()

@@ -1,5 +1,6 @@
 """Rows that a process of Dask keeps between passes: where they fit, for a while, and unshown."""
 
+import threading
 import time
 
 import numpy as np
@@ -16,6 +17,7 @@ SIZE = 8_000
 def memory(monkeypatch):
     """An empty memory of 25,000 bytes."""
     monkeypatch.setattr(worker_memory, "_entries", {})
+    monkeypatch.setattr(worker_memory, "_watched", threading.Event())
     monkeypatch.setattr(worker_memory, "_most_bytes", lambda: 3 * SIZE + 1_000)
 
 
@@ -57,6 +59,16 @@ def test_rows_that_no_pass_reads_are_dropped(monkeypatch):
     while worker_memory._entries and time.monotonic() < deadline:
         time.sleep(0.01)
     assert numbers(b"a") == []
+    assert not worker_memory._watched.is_set()
+
+
+def test_one_timer_watches_all_rows(monkeypatch):
+    timers = []
+    monkeypatch.setattr(worker_memory.threading.Timer, "start", lambda self: timers.append(self))
+    for _ in range(3):
+        put((b"a", 0), remembered())
+        assert take((b"a", 0)) is not None
+    assert len(timers) == 1
 
 
 def test_the_limit_of_a_process_without_a_worker(monkeypatch):
