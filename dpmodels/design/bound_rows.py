@@ -9,7 +9,7 @@ from functools import partial
 from typing import Self, TypeVar
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.parts import KeptParts, Unshown
+from dpmodels.design.parts import Unshown
 from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.frames import RowSource
 from dpmodels.frames.dask_rows import DaskRows
@@ -42,11 +42,6 @@ class BoundRows(Unshown, ABC):
         names = [field.name for field in fields(self) if field.name != "rows"]
         request = {name: getattr(self, name) for name in names}
         return partial(_bound, type(self), request, self.rows.recipe)
-
-    @property
-    def kept(self) -> KeptParts | None:
-        """What keeps the rows for later passes over the same request; None if nothing does."""
-        return None
 
     def among(self, terms: Callable[[Terms], Terms]) -> Self:
         """Return the same request without rows, with changed terms."""

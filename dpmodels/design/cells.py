@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.columns import by_rows, declared_facts
-from dpmodels.design.parts import KeptParts, Part
+from dpmodels.design.parts import Part
 from dpmodels.design.rows import Terms, levels_of, rows_of
 from dpmodels.design.sql import counts_by_bounds, counts_by_cell
 from dpmodels.formula.tally import Margins, Placed, Tally
@@ -123,14 +123,8 @@ class PrivateCells(BoundRows):
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once, a chunk at a time."""
-        parts, kept = self.rows.parts(count_public=count_public), self.kept
-        return parts if kept is None else kept.through(parts)
-
-    @property
-    def kept(self) -> KeptParts | None:
-        """What keeps the rows as they are read."""
-        kept = self.rows.kept
-        return None if kept is None or kept.key is not None else kept
+        parts, kept = self.rows.parts(count_public=count_public), self.rows.kept
+        return parts if kept is None or kept.key is not None else kept.through(parts)
 
 
 def by_placement(

@@ -20,7 +20,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.columns import Span, declared_facts, in_blocks
-from dpmodels.design.parts import KeptParts, Part
+from dpmodels.design.parts import Part
 from dpmodels.design.rows import Terms, rows_of
 from dpmodels.design.sql import RowSums, summed, sums_of_rows
 from dpmodels.errors import ArgumentError, quoted
@@ -78,11 +78,6 @@ class PrivateDesign(BoundRows):
         """Refuse rows that can be read only once, before one is read: a FrameError."""
         self.rows.require_passes()
         self.rows.keep(self.public, self.scaling)
-
-    @property
-    def kept(self) -> KeptParts | None:
-        """What keeps the coded rows; parts of another request are dropped."""
-        return None if self.rows.kept is None else self.rows.keep(self.public)
 
     def blocks(
         self,
@@ -164,7 +159,7 @@ class PrivateDesign(BoundRows):
     def _mapped(
         self, function: Callable[[Part], Answer], lattice: Lattice, count_public: bool
     ) -> Iterator[Answer]:
-        kept = self.kept
+        kept = None if self.rows.kept is None else self.rows.keep(self.public)
         with _threads() as mapped:
             if kept is not None and kept.parts is not None:
                 # A thread takes longer to start than one part.

@@ -1,8 +1,7 @@
 """Rows of partitions that a process of Dask keeps between the passes of one fit.
 
-They are those of the first pass, with their checksum, which so need not be computed again. A
-partition whose rows are gone, with their worker or by a limit, is read anew and compared. Nothing
-is written to disk, sent to another process or shown.
+They are those of the first pass, with its checksum. A partition whose rows are gone, with their
+worker or by a limit, is read anew and compared. Nothing is written to disk, sent or shown.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import Final, NamedTuple
 
 from dpmodels.design.parts import MOST_BYTES, KeptParts
 
+# Choices: the part of a worker's memory for rows, MOST_BYTES at least, and how long they stay after
+# a pass.
 WORKER_PART: Final = 8
-"""A choice: of the memory that a worker may have this part is for rows, but 400 MiB at least."""
 IDLE_SECONDS: Final = 60.0
-"""A choice: rows that no pass has read for so long are dropped."""
 
 
 class Remembered(NamedTuple):
@@ -28,41 +27,30 @@ class Remembered(NamedTuple):
     checksum: int
 
 
-class _Entry(NamedTuple):
-    remembered: Remembered
-    nbytes: int
-    used: float
-
-
-Key = tuple[bytes, int]
-"""The token of what a client reads several times, and the number of a partition."""
-
+# By the token of what a client reads several times and the number of the partition, with the time.
+_entries: Final[dict[tuple[bytes, int], tuple[Remembered, float]]] = {}
 _lock: Final = threading.Lock()
 _watched = threading.Event()  # Whether a timer runs
-_entries: Final[dict[Key, _Entry]] = {}
 
 
-def take(key: Key) -> Remembered | None:
+def take(token: bytes, number: int) -> Remembered | None:
     """Take rows out, for the thread that reads them; None where they are not in this process."""
     with _lock:
-        entry = _entries.pop(key, None)
-    return None if entry is None else entry.remembered
+        return _entries.pop((token, number), (None, 0.0))[0]
 
 
-def put(key: Key, remembered: Remembered) -> None:
+def put(token: bytes, number: int, remembered: Remembered) -> None:
     """Keep rows of a partition, if those under its token fit; others make room, oldest first."""
-    nbytes, most = remembered.kept.nbytes, _most_bytes()
+    size, most = remembered.kept.nbytes, _most_bytes()
     with _lock:
-        in_use = nbytes + sum(entry.nbytes for entry in _entries.values())
-        for other in [other for other in _entries if other[0] != key[0]]:
-            if in_use <= most:
-                break
-            in_use -= _entries.pop(other).nbytes
-        if in_use > most:
-            return
+        others = [key for key in _entries if key[0] != token]
+        while size + sum(kept.nbytes for (kept, *_), _ in _entries.values()) > most:
+            if not others:
+                return
+            del _entries[others.pop(0)]
+        _entries[token, number] = remembered, time.monotonic()
         if not _watched.is_set():
-            _wait()
-        _entries[key] = _Entry(remembered, nbytes, time.monotonic())
+            _watch()
 
 
 def _most_bytes() -> int:
@@ -75,7 +63,7 @@ def _most_bytes() -> int:
     return max(MOST_BYTES, int(limit or 0) // WORKER_PART)
 
 
-def _wait() -> None:
+def _watch() -> None:
     _watched.set()
     timer = threading.Timer(IDLE_SECONDS / 2, _drop_idle)
     timer.daemon = True
@@ -85,9 +73,8 @@ def _wait() -> None:
 def _drop_idle() -> None:
     oldest = time.monotonic() - IDLE_SECONDS
     with _lock:
-        for key in [key for key, entry in _entries.items() if entry.used < oldest]:
+        for key in [key for key, (_, used) in _entries.items() if used < oldest]:
             del _entries[key]
+        _watched.clear()
         if _entries:
-            _wait()
-        else:
-            _watched.clear()
+            _watch()

@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import zip_longest
 from operator import add
 from types import MappingProxyType
-from typing import Any, Concatenate, Generic, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -218,13 +218,8 @@ Words = ParamSpec("Words")
 Task = tuple[Callable[[RowSource], Private], Callable[[Any], Statistic], bool]
 """How rows are bound, what is measured of them, and whether their number is public."""
 
-
-class Reading(NamedTuple):
-    """Which rows a task reads, and how they stay in memory."""
-
-    first: int  # The number of the first task of the same rows
-    token: bytes = b""  # Of rows that stay for later passes
-    keeps_integers: bool = False
+Reading = tuple[int, bytes, bool]
+"""The first task of the same rows, the token of rows that stay, and whether integers do."""
 
 
 class Scattered(Statistic):
@@ -276,11 +271,12 @@ def _measure(private: Private) -> None:
 
 
 def _reading(private: Private, first: int) -> Reading:
-    kept = private.kept
-    if kept is None:
-        return Reading(first)
-    is_scaled = kept.scaling is not None and kept.scaling is getattr(private, "scaling", None)
-    return Reading(first, kept.token, is_scaled)
+    kept, scaling = private.rows.kept, None
+    if isinstance(private, PrivateDesign) and kept is not None:
+        kept, scaling = private.rows.keep(private.public), private.scaling
+    elif not isinstance(private, PrivateCells) or kept is None or kept.key is not None:
+        return first, b"", False
+    return first, kept.token, scaling is not None and kept.scaling is scaling
 
 
 def _on_worker(
@@ -289,38 +285,31 @@ def _on_worker(
     """Measure the rows of a partition; the first reading is the one compared."""
     checksum, bound, statistics = Checksum(salt, number), list[Private](), list[Statistic]()
     remembered: Remembered | None = None
-    for (bind, measure, _), reading in zip(tasks, how, strict=True):
+    for (bind, measure, _), (first, token, keeps_integers) in zip(tasks, how, strict=True):
         private = bind(source)
-        if reading.first < len(bound):
-            private = private.of(bound[reading.first].rows)
+        if first < len(bound):
+            private = private.of(bound[first].rows)
         else:
             private.rows.in_partition(number, None if bound else checksum)
-        if reading.token:
-            remembered = _recalled(private, reading, number) or remembered
+        if token:
+            key, scaling = getattr(private, "public", None), None
+            if keeps_integers:
+                scaling = getattr(private, "scaling", None)
+            if (recalled := take(token, number)) is not None:
+                remembered, private.rows.kept = recalled, recalled.kept
+                recalled.kept.key, recalled.kept.scaling = key, scaling
+            private.rows.keep(key, scaling)
         bound.append(private)
-        # Counts beside wait until their rows are read.
-        statistics.append(measure(private))
+        statistics.append(measure(private))  # Counts beside wait until their rows are read
     exact, counts = zip(*(statistic.cross() for statistic in statistics), strict=True)
     compared = checksum.n_rows, checksum.value
     if remembered is not None and not checksum.is_read:
         compared = remembered.n_rows, remembered.checksum
-    for private, reading in zip(bound, how, strict=True):
+    for private, (_, token, _) in zip(bound, how, strict=True):
         kept = private.rows.kept
-        if reading.token and kept is not None and kept.parts is not None:
-            put((reading.token, number), Remembered(kept, *compared))
+        if token and kept is not None and kept.parts is not None:
+            put(token, number, Remembered(kept, *compared))
     return Sums(exact, counts, *compared)
-
-
-def _recalled(private: Private, reading: Reading, number: int) -> Remembered | None:
-    """Let the rows be those of the first pass, where this process has them."""
-    rows, remembered = private.rows, take((reading.token, number))
-    key, scaling = getattr(private, "public", None), getattr(private, "scaling", None)
-    scaling = scaling if reading.keeps_integers else None
-    if remembered is not None:
-        rows.kept = remembered.kept
-        rows.kept.key, rows.kept.scaling = key, scaling
-    rows.keep(key, scaling)
-    return remembered
 
 
 def additive(

@@ -28,33 +28,33 @@ def remembered():
 
 
 def numbers(token, up_to=9):
-    return [number for number in range(up_to) if take((token, number)) is not None]
+    return [number for number in range(up_to) if take(token, number) is not None]
 
 
 def test_rows_are_taken_out_and_put_back():
     first = remembered()
-    put((b"a", 0), first)
-    assert take((b"a", 0)) is first
-    assert take((b"a", 0)) is None
+    put(b"a", 0, first)
+    assert take(b"a", 0) is first
+    assert take(b"a", 0) is None
 
 
 def test_partitions_of_a_fit_stay_as_far_as_they_fit():
     for number in range(5):
-        put((b"a", number), remembered())
+        put(b"a", number, remembered())
     assert numbers(b"a") == [0, 1, 2]
 
 
 def test_rows_of_another_fit_make_room_oldest_first():
     for number in range(3):
-        put((b"a", number), remembered())
-    put((b"b", 0), remembered())
+        put(b"a", number, remembered())
+    put(b"b", 0, remembered())
     assert numbers(b"a") == [1, 2]
     assert numbers(b"b") == [0]
 
 
 def test_rows_that_no_pass_reads_are_dropped(monkeypatch):
     monkeypatch.setattr(worker_memory, "IDLE_SECONDS", 0.02)
-    put((b"a", 0), remembered())
+    put(b"a", 0, remembered())
     deadline = time.monotonic() + 20
     while worker_memory._entries and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -66,8 +66,8 @@ def test_one_timer_watches_all_rows(monkeypatch):
     timers = []
     monkeypatch.setattr(worker_memory.threading.Timer, "start", lambda self: timers.append(self))
     for _ in range(3):
-        put((b"a", 0), remembered())
-        assert take((b"a", 0)) is not None
+        put(b"a", 0, remembered())
+        assert take(b"a", 0) is not None
     assert len(timers) == 1
 
 

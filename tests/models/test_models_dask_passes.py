@@ -168,8 +168,8 @@ def test_passes_see_the_rows_of_the_first_where_workers_keep_them(call, monkeypa
         for number, is_same in ((3, True), (4, False)):
             passes.clear()
 
-            def forgotten(key, number=number):
-                return None if key[1] == number else recalled(key)
+            def forgotten(token, partition, number=number):
+                return None if partition == number else recalled(token, partition)
 
             with monkeypatch.context() as patched, dp.simulation(seed=7):
                 patched.setattr(statistic, "take", forgotten)
