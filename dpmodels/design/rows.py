@@ -140,10 +140,10 @@ class Rows(Unshown):
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
         """A function that binds the rows of a partition in the same way; it holds no row."""
-        chosen = self._by_partition
+        selection = self._by_partition
         if self._side is not None:
-            chosen = self._side.coins.by_partition(self._side.first)
-        return partial(Rows, terms=self.terms, secret=self.secret, by_partition=chosen)
+            selection = self._side.coins.by_partition(self._side.first)
+        return partial(Rows, terms=self.terms, secret=self.secret, by_partition=selection)
 
     def bound(self, data: object) -> Rows:
         """Bind a user's data without reading a row.
@@ -320,11 +320,11 @@ class Rows(Unshown):
     def in_partition(self, number: int, checksum: Checksum | None) -> None:
         """Say which partition the rows are, and what to add them to when they are read first."""
         self._checksum = checksum
-        chosen = None if self._by_partition is None else self._by_partition(number)
-        if isinstance(chosen, Thinning):
-            self.thinning = chosen
+        selection = None if self._by_partition is None else self._by_partition(number)
+        if isinstance(selection, Thinning):
+            self.thinning = selection
         else:
-            self._side = chosen
+            self._side = selection
 
     @property
     def is_reread(self) -> bool:

@@ -22,7 +22,7 @@ IDLE_SECONDS: Final = 60.0
 class Remembered(NamedTuple):
     """Rows of a partition, and what they are compared by."""
 
-    kept: KeptParts
+    rows: KeptParts
     n_rows: int  # The places that they take
     checksum: int
 
@@ -41,13 +41,13 @@ def take(token: bytes, number: int) -> Remembered | None:
 
 def put(token: bytes, number: int, remembered: Remembered) -> None:
     """Keep rows of a partition, if those under its token fit; others make room, oldest first."""
-    size, most = remembered.kept.nbytes, _most_bytes()
+    size, limit = remembered.rows.nbytes, _most_bytes()
     with _lock:
-        others = [key for key in _entries if key[0] != token]
-        while size + sum(kept.nbytes for (kept, *_), _ in _entries.values()) > most:
-            if not others:
+        replaceable = [key for key in _entries if key[0] != token]
+        while size + sum(rows.nbytes for (rows, *_), _ in _entries.values()) > limit:
+            if not replaceable:
                 return
-            del _entries[others.pop(0)]
+            del _entries[replaceable.pop(0)]
         _entries[token, number] = remembered, time.monotonic()
         if not _watched.is_set():
             _watch()

@@ -256,9 +256,10 @@ def _measure(private: Private) -> None:
     assert source is not None
     waiting: list[Scattered] = readings.waiting
     tasks = [statistic.task for statistic in waiting if statistic.task is not None]
-    rows = [statistic._private.rows for statistic in waiting]
-    how = [_reading(each._private, rows.index(each._private.rows)) for each in waiting]
-    is_compared = readings.n_read is not None or any(each.is_reread for each in rows)
+    designs = [statistic._private for statistic in waiting]
+    rows = [design.rows for design in designs]
+    how = [_reading(design, rows.index(design.rows)) for design in designs]
+    is_compared = readings.n_read is not None or any(design.rows.is_reread for design in designs)
     sums = source.summed(
         private.variables,
         partial(_on_worker, tasks, how, readings.salt if is_compared else b""),
@@ -271,12 +272,12 @@ def _measure(private: Private) -> None:
 
 
 def _reading(private: Private, first: int) -> Reading:
-    kept, scaling = private.rows.kept, None
-    if isinstance(private, PrivateDesign) and kept is not None:
-        kept, scaling = private.rows.keep(private.public), private.scaling
-    elif not isinstance(private, PrivateCells) or kept is None or kept.key is not None:
+    memory, scaling = private.rows.kept, None
+    if isinstance(private, PrivateDesign) and memory is not None:
+        memory, scaling = private.rows.keep(private.public), private.scaling
+    elif not isinstance(private, PrivateCells) or memory is None or memory.key is not None:
         return first, b"", False
-    return first, kept.token, scaling is not None and kept.scaling is scaling
+    return first, memory.token, scaling is not None and memory.scaling is scaling
 
 
 def _on_worker(
@@ -296,8 +297,8 @@ def _on_worker(
             if keeps_integers:
                 scaling = getattr(private, "scaling", None)
             if (recalled := take(token, number)) is not None:
-                remembered, private.rows.kept = recalled, recalled.kept
-                recalled.kept.key, recalled.kept.scaling = key, scaling
+                remembered, private.rows.kept = recalled, recalled.rows
+                recalled.rows.key, recalled.rows.scaling = key, scaling
             private.rows.keep(key, scaling)
         bound.append(private)
         statistics.append(measure(private))  # Counts beside wait until their rows are read
@@ -306,9 +307,9 @@ def _on_worker(
     if remembered is not None and not checksum.is_read:
         compared = remembered.n_rows, remembered.checksum
     for private, (_, token, _) in zip(bound, how, strict=True):
-        kept = private.rows.kept
-        if token and kept is not None and kept.parts is not None:
-            put(token, number, Remembered(kept, *compared))
+        memory = private.rows.kept
+        if token and memory is not None and memory.parts is not None:
+            put(token, number, Remembered(memory, *compared))
     return Sums(exact, counts, *compared)
 
 

@@ -22,9 +22,9 @@ def memory(monkeypatch):
 
 
 def remembered():
-    kept = KeptParts("canary")
-    list(kept.through([Part({"x": np.zeros(SIZE // 8)}, None, None)]))
-    return Remembered(kept, SIZE // 8, 17)
+    rows = KeptParts("canary")
+    list(rows.through([Part({"x": np.zeros(SIZE // 8)}, None, None)]))
+    return Remembered(rows, SIZE // 8, 17)
 
 
 def numbers(token, up_to=9):
@@ -74,4 +74,4 @@ def test_one_timer_watches_all_rows(monkeypatch):
 def test_the_limit_of_a_process_without_a_worker(monkeypatch):
     monkeypatch.undo()
     assert worker_memory._most_bytes() == MOST_BYTES
-    assert "canary" not in repr(remembered().kept)
+    assert "canary" not in repr(remembered().rows)

@@ -184,11 +184,11 @@ def test_passes_see_the_rows_of_the_first_where_workers_keep_them(call, monkeypa
 @pytest.mark.parametrize("form", FORMS_BY_ID)
 def test_rows_that_are_read_again_are_compared_with_the_first_pass(form, monkeypatch):
     """Only a request that reads them once takes no checksum."""
-    checksums, same = {}, Readings.require_same
+    checksums, require_same = {}, Readings.require_same
 
     def watched(self, n_rows, checksum):
         checksums.setdefault(self.salt, []).append(checksum)
-        same(self, n_rows, checksum)
+        require_same(self, n_rows, checksum)
 
     monkeypatch.setattr(Readings, "require_same", watched)
     released(FORMS_BY_ID[form], dd.from_pandas(pd.DataFrame(ROWS), npartitions=3, sort=False))
@@ -211,8 +211,8 @@ def test_chosen_rows_of_partitions_are_the_same_in_every_pass(monkeypatch):
         for number, part in enumerate(parts)
     )
     expected = moments(private_design("~ age + wage", chosen, BOOK), lattice, count_public=True)
-    readings, of = [], Thinning.of
-    monkeypatch.setattr(Thinning, "of", lambda *args: readings.append(1) or of(*args))
+    readings, choose = [], Thinning.of
+    monkeypatch.setattr(Thinning, "of", lambda *args: readings.append(1) or choose(*args))
     with dask.config.set(scheduler="synchronous"):
         for _ in range(2):
             exact, n_rows = moments(thinned, lattice, count_public=True).cross()
