@@ -6,9 +6,9 @@ read again sees to it: a file that was written or replaced since it was opened i
 is a table in memory whose number of rows changed; of persons, whose coins follow their ids, and of
 partitions, a digest is compared. What can be read once is refused before the charge.
 
-*Checksums* of two sequences of parts that differ are equal with a chance below ``2**-32``: the keys
-follow from a salt (docs/theory.md, "Passes over partitions"). It is drawn once for all passes
-over some rows, goes to the workers with the public recipe, and is never released.
+*Checksums* of two sequences of parts that differ are equal with a chance below ``2**-90``: they are
+authentication codes under a salt (docs/theory.md, "Passes over partitions"). It is drawn once for
+all passes over some rows, goes to the workers with the public recipe, and is never released.
 
 *Sampling by weight.* A unit is a row, or all rows of a sampling unit, and has :data:`SLOTS` places,
 which its rows take by their weights under a cap (docs/theory.md, Theorem 73).
@@ -17,12 +17,11 @@ which its rows take by their weights under a cap (docs/theory.md, Theorem 73).
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +34,9 @@ from dpmodels.frames.protocol import Chunk, unfinished
 from dpmodels.noise import Entropy, derived
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.typing import Array, Floats, Integers
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 
 class Unshown:
@@ -118,6 +120,11 @@ class KeptIntegers(Unshown):
         self._lattice: Lattice | None = None
         self._rows: NDArray[np.float32] | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the integers."""
+        return 0 if self._rows is None else self._rows.nbytes
+
     def on(self, lattice: Lattice) -> NDArray[np.float32] | None:
         """Return the rows on a lattice, None where they are not kept."""
         return self._rows if lattice == self._lattice else None
@@ -139,6 +146,7 @@ class KeptParts(Unshown):
     def __init__(self, key: object, n_rows: int | None = None, scaling: object = None) -> None:
         self.key = key
         self.scaling = scaling
+        self.token = secrets.token_bytes(_SALT_BYTES)  # What workers know it by
         self._n_rows = n_rows
         self.parts: list[Part] | None = None  # None before a complete reading
         self.all_fit = True
@@ -146,6 +154,12 @@ class KeptParts(Unshown):
     def integers(self, n_lines: int) -> KeptIntegers | None:
         """Return what keeps integers of a part, of so many lines; None if all would not fit."""
         return KeptIntegers() if 0 < 12 * n_lines * (self._n_rows or 0) <= MOST_BYTES else None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the parts and of their integers."""
+        parts = self.parts or ()
+        return sum(part.nbytes + getattr(part.integers, "nbytes", 0) for part in parts)
 
     def start(self) -> None:
         """Start a reading."""
@@ -257,7 +271,7 @@ class Coins(Unshown):
 
     def by_partition(self, first: bool) -> Callable[[int], Side]:
         """Return a function that gives one side of a partition, on any worker the same."""
-        self._key = self._key or self._entropy.words(_KEY_WORDS).tobytes()
+        self._key = self._key or _key_of(self._entropy)
         return partial(_side_of_partition, self._heads, self._key, first)
 
     def of(self, places: Array) -> NDArray[np.bool_]:
@@ -271,7 +285,7 @@ class Coins(Unshown):
 
 
 class Thinning(NamedTuple):
-    """Coins that decide which rows are read, thrown anew in each reading.
+    """Coins that decide which rows are read, thrown anew in each reading, of partitions once.
 
     A row is read with a chance of exactly ``heads/256``, independently of the other rows and of
     all cells. Nothing of the other rows is converted.
@@ -279,6 +293,10 @@ class Thinning(NamedTuple):
 
     heads: int
     entropy: Entropy
+
+    def by_partition(self) -> Callable[[int], Thinning]:
+        """Return a function that gives the coins of a partition, on any worker the same."""
+        return partial(_thinning_of_partition, self.heads, _key_of(self.entropy))
 
     def expected(self, n_rows: int) -> int:
         """Return how many of so many rows are read, on average."""
@@ -307,50 +325,62 @@ class Side(NamedTuple):
         return on_side if counted is None else np.asarray(on_side & counted)
 
 
+def _key_of(entropy: Entropy) -> bytes:
+    return entropy.words(_KEY_WORDS).tobytes()
+
+
+def _thinning_of_partition(heads: int, key: bytes, number: int) -> Thinning:
+    return Thinning(heads, derived(key, number))
+
+
 def _side_of_partition(heads: int, key: bytes, first: bool, number: int) -> Side:
     return Side(Coins(heads, derived(key, number)), first)
 
 
 _SALT_BYTES: Final = 16
-_HALF: Final = np.uint64(32)
-# A choice: keys of fewer positions are not drawn.
-_FEW: Final = 2**12
+_NONCE: Final = bytes(12)
 
 
 class Checksum(Unshown):
-    """A checksum of a partition: its number, and the parts of its rows in their order."""
+    """A checksum of a partition: its number, and the parts of its rows in their order.
+
+    Without a salt the places that the rows take are counted, and nothing else.
+    """
 
     def __init__(self, salt: bytes, number: int) -> None:
         self._salt = salt
         self._digest = blake2b(number.to_bytes(8, "little"), key=salt, digest_size=_SALT_BYTES)
         self.n_rows = 0  # The places that the rows take
+        self.is_read = False
 
     def add(self, n_rows: int, taken: int, columns: Iterable[Array | None]) -> None:
         """Add a part: its number of rows, the places they take, and what is used of them."""
         self.n_rows += taken
+        if not self._salt:
+            return
         self._digest.update(n_rows.to_bytes(8, "little"))
         for column in columns:
             self._digest.update(b"" if column is None else self._of_column(column))
 
     @property
     def value(self) -> int:
-        """A number from 0 to 2**128 - 1, of what was read so far."""
+        """A number from 0 to 2**128 - 1, of what was read so far; 0 without a salt."""
+        if not self._salt:
+            return 0
         return int.from_bytes(self._digest.digest(), "little")
 
     def _of_column(self, column: Array) -> bytes:
         if column.dtype.itemsize != 8 or column.dtype == object:
             return cell_bytes(column)
-        words = np.ascontiguousarray(column).view(np.uint64)
-        # The keys of positions, shape (2, rows).
-        keys = _drawn(self._salt, 1 << max(len(words) - 1, _FEW).bit_length())[:, : len(words)]
-        sums = np.einsum("i,i", keys[0], words), np.einsum("i,i", keys[1], words >> _HALF)
-        return b"".join(int(total).to_bytes(8, "little") for total in sums)
+        words = np.ascontiguousarray(column).view(np.uint8)
+        return _tagger(self._salt).encrypt(_NONCE, b"", words.data)
 
 
 @lru_cache(maxsize=4)
-def _drawn(salt: bytes, size: int) -> NDArray[np.uint64]:
-    words = np.random.Philox(key=int.from_bytes(salt, sys.byteorder)).random_raw(2 * size)
-    return np.asarray(words, dtype=np.uint64).reshape(2, size)
+def _tagger(salt: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(salt)
 
 
 class Readings(Unshown):
@@ -377,9 +407,14 @@ class Readings(Unshown):
         return self._n_rows
 
     def require_same(self, n_rows: int, checksum: int) -> None:
-        """Refuse rows that are not those of the first pass: a FrameError after the charge."""
-        self._first = self._first or (n_rows, checksum)
-        if self._first != (n_rows, checksum) or self._n_rows not in (None, n_rows):
+        """Refuse rows that are not those of the first pass: a FrameError after the charge.
+
+        A checksum of 0 stands for none.
+        """
+        first_rows, first = self._first or (n_rows, checksum)
+        self._first = n_rows, first or checksum
+        is_same = first_rows == n_rows and (checksum in (0, self._first[1]))
+        if not is_same or self._n_rows not in (None, n_rows):
             raise FrameError(
                 unfinished(
                     "the rows of the Dask DataFrame changed between two passes: pass rows that are "

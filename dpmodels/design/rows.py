@@ -14,6 +14,7 @@ from dpmodels.codebook import Codebook, of_variables
 from dpmodels.design.columns import as_often, converted, read_rows
 from dpmodels.design.parts import (
     FACES,
+    MOST_BYTES,
     SLOTS,
     BoundCounts,
     Checksum,
@@ -119,17 +120,17 @@ class Rows(Unshown):
         terms: Terms,
         secret: bytes,
         times: int = 1,
-        side_by_partition: Callable[[int], Side] | None = None,
+        by_partition: Callable[[int], Side | Thinning] | None = None,
     ) -> None:
         self.source, self.terms = source, terms
         self.secret = secret  # Draws among the rows of a person
         self.times = times  # How often each row counts, without persons
-        self.side_by_partition = side_by_partition
+        self._by_partition = by_partition
         self._untaken = 0  # Places of persons of other sites, whose number is public
         self._persons: Persons | None = None
         self._side: Side | None = None
         self.thinning: Thinning | None = None  # Where coins choose the rows
-        self._checksum: Checksum | None = None
+        self._checksum: Checksum | None = None  # Of a partition, before it is read
         self._groups: list[Part] | None = None
         self._totals: UnitTotals | None = None  # Of a survey design with sampling units
         self.readings = Readings()  # Of rows on workers
@@ -139,8 +140,10 @@ class Rows(Unshown):
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
         """A function that binds the rows of a partition in the same way; it holds no row."""
-        side = None if self._side is None else self._side.coins.by_partition(self._side.first)
-        return partial(Rows, terms=self.terms, secret=self.secret, side_by_partition=side)
+        selection = self._by_partition
+        if self._side is not None:
+            selection = self._side.coins.by_partition(self._side.first)
+        return partial(Rows, terms=self.terms, secret=self.secret, by_partition=selection)
 
     def bound(self, data: object) -> Rows:
         """Bind a user's data without reading a row.
@@ -193,17 +196,24 @@ class Rows(Unshown):
         if self.terms.neighbours.person is not None and self.scattered is None:
             persons = self._known()
         first, second = (self.standing(self.times) for _ in range(2))
-        first.readings = second.readings = self.readings
         first._persons = second._persons = persons
         first._side, second._side = Side(coins, first=True), Side(coins, first=False)
         return first, second
 
     @property
-    def can_be_thinned(self) -> bool:
-        """Whether rows can be read at random, each by itself; it follows from public facts."""
-        terms, is_local = self.terms, not isinstance(self.source, DaskRows | DatabaseRows)
+    def is_plain(self) -> bool:
+        """Whether each row counts by itself, in no database; it follows from public facts."""
+        terms, source = self.terms, self.source
+        is_database = isinstance(source, DatabaseRows) and source.engine is not None
         is_alone = terms.neighbours.person is None and terms.sampled is None and not self._untaken
-        return is_alone and is_local and self.rereadable and self._side is None
+        return is_alone and not is_database and self.rereadable and self._side is None
+
+    @property
+    def can_be_thinned(self) -> bool:
+        """Whether rows can be read at random; lazy ones if they do not fit in memory."""
+        is_lazy = isinstance(self.source, DatabaseRows)
+        n_bytes = 8 * (self.nrows or 0) * len(self.terms.variables) if is_lazy else MOST_BYTES + 1
+        return self.is_plain and n_bytes > MOST_BYTES
 
     def thinned(self, heads: int, entropy: Entropy) -> Rows:
         """Return rows of which each is read with chance ``heads/256``; see :class:`Thinning`.
@@ -214,12 +224,14 @@ class Rows(Unshown):
             return self.standing(max(round(self.times * heads / FACES), 1))
         rows = self.standing(1)
         rows.thinning = Thinning(heads, entropy)
+        if self.scattered is not None:
+            rows._by_partition, rows.readings = rows.thinning.by_partition(), Readings()
         return rows
 
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
         rows = Rows(self.source, self.terms, self.secret, times)
-        rows.counter = self.counter
+        rows.counter, rows.readings = self.counter, self.readings
         return rows
 
     @property
@@ -306,10 +318,18 @@ class Rows(Unshown):
         return self.source.together(person, self.secret, self.terms.missing_ids)
 
     def in_partition(self, number: int, checksum: Checksum | None) -> None:
-        """Say which partition the rows are, and what to add them to when they are read."""
+        """Say which partition the rows are, and what to add them to when they are read first."""
         self._checksum = checksum
-        if self.side_by_partition is not None:
-            self._side = self.side_by_partition(number)
+        selection = None if self._by_partition is None else self._by_partition(number)
+        if isinstance(selection, Thinning):
+            self.thinning = selection
+        else:
+            self._side = selection
+
+    @property
+    def is_reread(self) -> bool:
+        """Whether a request reads the rows several times."""
+        return self.kept is not None or self._side is not None
 
     @property
     def rereadable(self) -> bool:
@@ -403,6 +423,9 @@ class Rows(Unshown):
         rows that do not count.
         """
         at, checksum = 0, self._checksum
+        self._checksum = None
+        if checksum is not None:
+            checksum.is_read = True
         for part in self._parts():
             if checksum is not None:
                 columns = (*part.columns.values(), part.counted, part.places, part.persons)

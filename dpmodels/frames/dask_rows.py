@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -145,8 +145,9 @@ class DaskRows(Untyped):
         import pandas as pd
 
         recipe = dask.delayed(_shipped(measure), pure=False)
-        frame = self.frame[list(columns)]
+        frame = _with_columns(self.frame, columns)
         if self.person is not None:
+            frame = frame[list(columns)]
             secret = dask.delayed(self.secret, pure=False)
             # Bring the rows of a person into one partition; drop rows without an id. The name of
             # their keys is longer than that of any column, made of public ones. Shuffle by tasks:
@@ -183,6 +184,13 @@ def open_dask(frame: object) -> DaskRows:
     )
 
 
+def _with_columns(frame: dd.DataFrame, columns: tuple[str, ...]) -> dd.DataFrame:
+    """Select columns if fewer are loaded then; partitions in memory would be copied."""
+    selected = frame[list(columns)]
+    is_copied = type(selected.optimize(fuse=False).expr).__name__ == "Projection"
+    return frame if is_copied else selected
+
+
 def _failure_message(error: Exception) -> str:
     """Describe a failure without the text of the error, which may quote a cell."""
     # Dask's processes wrap an error, with the text of its traceback.
@@ -200,6 +208,10 @@ def _shipped(measure: Measure) -> bytes:
     import cloudpickle
 
     return bytes(cloudpickle.dumps(measure))
+
+
+# Recipes that a process has at hand: its threads read partitions of one pass, or of a few.
+_unpacked: Callable[[bytes], Measure] = lru_cache(maxsize=8)(pickle.loads)
 
 
 def _with_person_key(
@@ -228,7 +240,7 @@ def _tree(parts: Sequence[object]) -> object:
 def _measured(frame: object, recipe: bytes, partition_info: Any = None) -> Sums:
     """Measure one partition, on a worker; a failure reveals nothing of its rows."""
     try:
-        measure: Measure = pickle.loads(recipe)
+        measure = _unpacked(recipe)
         with as_one_of_many():
             sums = measure(NativeRows(frame), int(partition_info["number"]))
         return sums._replace(exact=tuple(map(_narrowed, sums.exact)))

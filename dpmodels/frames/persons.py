@@ -191,22 +191,24 @@ def _is_whole(text: str) -> bool:
     return short and (digits[0] != "0" or text == "0")
 
 
-def _blocks(numbers: Array) -> bytes:
-    """Return whole numbers as signed integers of 128 bits, little-endian."""
-    blocks = np.zeros((len(numbers), 2), dtype="<u8")
-    blocks[:, 0] = numbers.astype(np.uint64)
-    blocks[numbers < 0, 1] = 2**64 - 1
-    return blocks.tobytes()
+def _blocks(numbers: Array) -> Words:
+    """Return whole numbers as signed integers of 128 bits, little-endian, shape (n, 2)."""
+    blocks = np.empty((len(numbers), 2), dtype="<u8")
+    blocks[:, 0] = numbers.astype(np.uint64, copy=False)
+    blocks[:, 1] = (numbers < 0) * np.uint64(2**64 - 1)
+    return blocks
 
 
-def _encrypted(blocks: bytes, secret: bytes) -> Keys:
+def _encrypted(blocks: Words | bytes, secret: bytes) -> Keys:
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import ECB
 
     cipher = Cipher(AES(secret[:16]), ECB()).encryptor()
-    words = np.frombuffer(cipher.update(blocks), dtype=np.uint64).reshape(-1, 2)
-    return Keys(words[:, 0].copy(), words[:, 1].copy(), np.ones(len(words), dtype=bool))
+    blocks = np.frombuffer(blocks, dtype=np.uint64).reshape(-1, 2)
+    words = np.empty((len(blocks) + 1, 2), dtype=np.uint64)
+    cipher.update_into(blocks.view(np.uint8).data, words.view(np.uint8).data)
+    return Keys(words[:-1, 0], words[:-1, 1], np.ones(len(blocks), dtype=bool))
 
 
 def _hashed(texts: NDArray[np.generic], secret: bytes) -> Keys:

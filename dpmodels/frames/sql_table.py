@@ -31,7 +31,9 @@ from dpmodels.frames.engine import (
 )
 from dpmodels.frames.persons import person_keys
 from dpmodels.frames.protocol import (
+    Cells,
     Chunk,
+    Coded,
     Kind,
     RowSource,
     Untyped,
@@ -39,7 +41,7 @@ from dpmodels.frames.protocol import (
     decoded,
     unfinished,
 )
-from dpmodels.typing import Array, Integers
+from dpmodels.typing import Integers
 
 if TYPE_CHECKING:
     import ibis
@@ -148,7 +150,7 @@ class FirstPass:
         for chunk, counts in groups:
             n_rows += int(counts.sum())
             for name, cells in chunk.items():
-                sums[name] = (sums[name] + _checksum(decoded(cells), counts, self._key)) % 2**64
+                sums[name] = (sums[name] + _checksum(cells, counts, self._key)) % 2**64
             yield Groups(chunk, counts)
         first = [self._checksums.setdefault(name, sums[name]) for name in columns]
         if columns and (n_rows != self.counted(lambda: n_rows) or first != list(sums.values())):
@@ -160,19 +162,22 @@ class FirstPass:
             )
 
 
-def _checksum(cells: Array, counts: Integers, key: bytes) -> int:
+def _checksum(cells: Cells, counts: Integers, key: bytes) -> int:
     """Add up keyed hashes of cells, in any order; missing ones count by their number.
 
     Zeros of both signs are one, since databases group them.
     """
-    if cells.dtype.kind == "f" and not isinstance(cells, np.ma.MaskedArray):
-        numbers = cells.astype(np.float64)
-        cells = np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.int64)
-    elif cells.dtype.kind in "Mm":
-        cells = cells.view(np.int64)
+    if not isinstance(cells, Coded) or cells.entries.dtype.kind not in "OUST":
+        cells = decoded(cells)
+        if cells.dtype.kind == "f" and not isinstance(cells, np.ma.MaskedArray):
+            numbers = np.add(cells, 0.0, dtype=np.float64)
+            numbers[np.isnan(numbers)] = np.nan
+            cells = numbers.view(np.int64)
+        elif cells.dtype.kind in "Mm":
+            cells = cells.view(np.int64)
     keys = person_keys(cells, key)
-    counts = counts[keys.has_id].astype(np.uint64)
-    return int((keys.high[keys.has_id] * counts).sum(dtype=np.uint64)) + int(counts.sum())
+    counts = counts * keys.has_id
+    return int(np.einsum("i,i", keys.high, counts.view(np.uint64))) + int(counts.sum())
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class CountsBeside(Statistic):
         super().__init__("counts", np.zeros(4 * len(sides), dtype=object), 0, basis)
         self._private, self._units_per_row = private, units_per_row
         self._counter = BoundCounts(sides)
-        if private.rows.can_be_thinned:
+        if private.rows.is_plain:
             private.rows.counter = self._counter
 
     @property

@@ -22,6 +22,7 @@ import numpy as np
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
 from dpmodels.design.parts import Checksum
+from dpmodels.design.worker_memory import Remembered, put, take
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
@@ -214,6 +215,9 @@ Words = ParamSpec("Words")
 Task = tuple[Callable[[RowSource], Private], Callable[[Any], Statistic]]
 """How rows are bound, and what is measured of them."""
 
+Reading = tuple[int, bytes, bool]
+"""The first task of the same rows, the token of rows that stay, and whether integers do."""
+
 
 class Scattered(Statistic):
     """A statistic of rows on workers, measured when it is first needed, with all that wait."""
@@ -249,9 +253,13 @@ def _measure(private: Private) -> None:
     assert source is not None
     waiting: list[Scattered] = readings.waiting
     tasks = [statistic.task for statistic in waiting if statistic.task is not None]
+    designs = [statistic._private for statistic in waiting]
+    rows = [design.rows for design in designs]
+    how = [_reading(design, rows.index(design.rows)) for design in designs]
+    is_compared = readings.n_read is not None or any(design.rows.is_reread for design in designs)
     sums = source.summed(
         private.variables,
-        partial(_on_worker, tasks, readings.salt),
+        partial(_on_worker, tasks, how, readings.salt if is_compared else b""),
         count_public=private.rows.terms.neighbours.n_public,
     )
     readings.require_same(sums.n_rows, sums.checksum)
@@ -260,16 +268,46 @@ def _measure(private: Private) -> None:
     waiting.clear()
 
 
-def _on_worker(tasks: Sequence[Task], salt: bytes, source: RowSource, number: int) -> Sums:
-    """Measure the rows of a partition; the first statistic's reading is the one compared."""
-    checksum = Checksum(salt, number)
-    measured: list[tuple[object, int]] = []
-    for bind, measure in tasks:
-        rows = bind(source)
-        rows.rows.in_partition(number, None if measured else checksum)
-        measured.append(measure(rows).cross())
-    exact, counts = zip(*measured, strict=True)
-    return Sums(exact, counts, checksum.n_rows, checksum.value)
+def _reading(private: Private, first: int) -> Reading:
+    memory, scaling = private.rows.kept, None
+    if isinstance(private, PrivateDesign) and memory is not None:
+        memory, scaling = private.rows.keep(private.public), private.scaling
+    elif not isinstance(private, PrivateCells) or memory is None or memory.key is not None:
+        return first, b"", False
+    return first, memory.token, scaling is not None and memory.scaling is scaling
+
+
+def _on_worker(
+    tasks: Sequence[Task], how: Sequence[Reading], salt: bytes, source: RowSource, number: int
+) -> Sums:
+    """Measure the rows of a partition; the first reading is the one compared."""
+    checksum, bound, statistics = Checksum(salt, number), list[Private](), list[Statistic]()
+    remembered: Remembered | None = None
+    for (bind, measure), (first, token, keeps_integers) in zip(tasks, how, strict=True):
+        private = bind(source)
+        if first < len(bound):
+            private = private.of(bound[first].rows)
+        else:
+            private.rows.in_partition(number, None if bound else checksum)
+        if token:
+            key, scaling = getattr(private, "public", None), None
+            if keeps_integers:
+                scaling = getattr(private, "scaling", None)
+            if (recalled := take(token, number)) is not None:
+                remembered, private.rows.kept = recalled, recalled.rows
+                recalled.rows.key, recalled.rows.scaling = key, scaling
+            private.rows.keep(key, scaling)
+        bound.append(private)
+        statistics.append(measure(private))  # Counts beside wait until their rows are read
+    exact, counts = zip(*(statistic.cross() for statistic in statistics), strict=True)
+    compared = checksum.n_rows, checksum.value
+    if remembered is not None and not checksum.is_read:
+        compared = remembered.n_rows, remembered.checksum
+    for private, (_, token, _) in zip(bound, how, strict=True):
+        memory = private.rows.kept
+        if token and memory is not None and memory.parts is not None:
+            put(token, number, Remembered(memory, *compared))
+    return Sums(exact, counts, *compared)
 
 
 def additive(

@@ -10,10 +10,15 @@ from verb_entry import ROWS
 from verbs import FORMS
 
 import dpmodels as dp
+from dpmodels.design import private_design, worker_memory
+from dpmodels.design.parts import Readings, Thinning
 from dpmodels.digest import release_digest
 from dpmodels.errors import FrameError
 from dpmodels.frames import dask_rows
 from dpmodels.models.linear import tune
+from dpmodels.noise import seeded
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics import moments, statistic
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -116,6 +121,12 @@ def drifting(pass_to_change, monkeypatch):
     return scattered(6).map_partitions(changed, meta=FRAME[:0], token=uuid4().hex), passes
 
 
+@pytest.fixture
+def forgetful(monkeypatch):
+    """Workers that have no memory for rows between passes."""
+    monkeypatch.setattr(worker_memory, "_most_bytes", lambda: -1)
+
+
 CALLS = {
     "pca": lambda data, **words: dp.dp_pca("~ age + wage", data, delta=1e-6, **words),
     "glm": lambda data, **words: dp.dp_glm("sex ~ age + wage", data, **words),
@@ -126,7 +137,7 @@ CALLS = {
 @pytest.mark.guarding
 @pytest.mark.product
 @pytest.mark.parametrize("call", CALLS)
-def test_a_partition_that_changes_ends_the_release_after_the_charge(call, monkeypatch):
+def test_a_partition_that_changes_ends_the_release_after_the_charge(call, monkeypatch, forgetful):
     for number in (1, 2, 5)[: 1 if call == "mean" else 3]:
         ledger = dp.Ledger(eps=20.0, delta=1e-6)
         with monkeypatch.context() as patched, dask.config.set(scheduler="synchronous"):
@@ -138,6 +149,79 @@ def test_a_partition_that_changes_ends_the_release_after_the_charge(call, monkey
         assert len(ledger.entries) == 1
         assert ledger.describe().startswith("10.0")
         assert SECRET not in str(caught.value)
+
+
+@pytest.mark.guarding
+@pytest.mark.product
+@pytest.mark.parametrize("call", ["pca", "glm"])
+def test_passes_see_the_rows_of_the_first_where_workers_keep_them(call, monkeypatch):
+    """And where they have lost some, a partition that is the same now is enough."""
+    words = {"codebook": BOOK, "eps": 10.0}
+    with dask.config.set(scheduler="synchronous"):
+        with dp.simulation(seed=7):
+            expected = release_digest(CALLS[call](scattered(6), **words).release)
+        data, passes = drifting(2, monkeypatch)
+        with dp.simulation(seed=7):
+            assert release_digest(CALLS[call](data, **words).release) == expected
+        assert len(passes) > 5
+        recalled = worker_memory.take
+        for number, is_same in ((3, True), (4, False)):
+            passes.clear()
+
+            def forgotten(token, partition, number=number):
+                return None if partition == number else recalled(token, partition)
+
+            with monkeypatch.context() as patched, dp.simulation(seed=7):
+                patched.setattr(statistic, "take", forgotten)
+                if is_same:
+                    assert release_digest(CALLS[call](data, **words).release) == expected
+                    continue
+                with pytest.raises(FrameError, match=CHANGED):
+                    CALLS[call](data, **words)
+                assert len(passes) == 3
+
+
+@pytest.mark.parametrize("form", FORMS_BY_ID)
+def test_rows_that_are_read_again_are_compared_with_the_first_pass(form, monkeypatch):
+    """Only a request that reads them once takes no checksum."""
+    checksums, require_same = {}, Readings.require_same
+
+    def watched(self, n_rows, checksum):
+        checksums.setdefault(self.salt, []).append(checksum)
+        require_same(self, n_rows, checksum)
+
+    monkeypatch.setattr(Readings, "require_same", watched)
+    released(FORMS_BY_ID[form], dd.from_pandas(pd.DataFrame(ROWS), npartitions=3, sort=False))
+    for of_rows in checksums.values():
+        assert len(set(of_rows)) == 1
+        assert of_rows[0] or len(of_rows) == 1
+
+
+def test_chosen_rows_of_partitions_are_the_same_in_every_pass(monkeypatch):
+    columns, lattice = ["age", "wage"], Lattice(20, 2)
+    cells = np.random.default_rng(1).uniform(0, 50, (4_000, 2))
+    late = scattered(5, pd.DataFrame(cells, columns=columns))
+    design = private_design("~ age + wage", late, BOOK)
+    thinned = design.of(design.rows.thinned(64, seeded(3)))
+    thinned.require_passes()
+    coins = Thinning(64, seeded(3)).by_partition()
+    parts = [part.compute().to_dict("series") for part in late.to_delayed()]
+    chosen = pd.concat(
+        pd.DataFrame(coins(number).of({name: part[name].to_numpy() for name in columns}))
+        for number, part in enumerate(parts)
+    )
+    expected = moments(private_design("~ age + wage", chosen, BOOK), lattice)
+    readings, choose = [], Thinning.of
+    monkeypatch.setattr(Thinning, "of", lambda *args: readings.append(1) or choose(*args))
+    with dask.config.set(scheduler="synchronous"):
+        for _ in range(2):
+            exact, n_rows = moments(thinned, lattice).cross()
+            assert (exact == expected.cross()[0]).all()
+            assert n_rows == len(chosen)
+    # They stay on the workers, each of which reads a partition once.
+    assert len(readings) == 5
+    # 7 standard deviations: a false alarm below 3e-12.
+    assert abs(len(chosen) - 1_000) < 7 * np.sqrt(750)
 
 
 def test_rows_that_are_not_as_many_as_were_counted_end_the_release(monkeypatch):

@@ -377,7 +377,8 @@ def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN)
     passes, smallest = statistic, -1
     if turns > 1:
         passes = statistic.thinned(_fewest(plan, law), entropy, LARGE_TABLE)
-    is_thinned = any(design.rows.thinning is not None for design in passes.designs)
+    # Long rows are apart until their ball is chosen, so that no cluster reads them once.
+    is_thinned = any(design.rows.thinning and not design.scattered for design in passes.designs)
     is_read_once = is_thinned and clipping_shells.FOURTH not in plan.scales
     if is_read_once:
         statistic = statistic.once()
