@@ -45,7 +45,6 @@ from dpmodels.mechanisms.regression.scores import (
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.normal_equations import RESOLVED
-from dpmodels.postprocess.score_rounds import shrunk_covariance
 from dpmodels.released import Ball
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson, Predictors
@@ -200,8 +199,7 @@ def uncorrelated(
 ) -> Predictors:
     """Release second moments in these axes; return predictors in axes without correlations.
 
-    Correlations are shrunk by what of them may be noise; then no variance is taken for less than
-    half of what noise alone reaches. No row exceeds the radius within the declared ranges.
+    The radius is one that no row exceeds within the declared ranges.
     """
     public = plan.facts.predictors
     if not public.terms:
@@ -216,9 +214,8 @@ def uncorrelated(
     origin, scale = np.zeros(unweighted.columns), plan.scales["second"]
     moment, noise = quantile_of_norms.weighted_squares(within, origin, unweighted, scale, entropy)
     unit = (radius / public.share) ** 2 / (location.rows * loss.upper)
-    second, sd = moment[terms, terms] * unit, noise.off * unit
-    covariance, _ = shrunk_covariance(second, sd, np.ones(public.terms))
-    axes = _root(covariance, max(sd * math.sqrt(public.terms), FLATTEST)) @ location.axes
+    least = max(2 * noise.off * unit * math.sqrt(public.terms), FLATTEST)
+    axes = _root(moment[terms, terms] * unit, least) @ location.axes
     ranges, norm = column_ranges(rows.passes().blocks, rows.scaling), rows.scaling.row_norm
     middle, half = ranges.middle[: public.terms] / norm, ranges.half[: public.terms] / norm
     away = half + np.abs(middle - centre) + 1 / public.lattice.steps
