@@ -429,8 +429,8 @@ def within_reach(now: ScoreCoordinates, rows: FarRows, radius: float) -> ScoreCo
     """Shorten axes towards rare levels and far rows, so that these are kept whole up to a radius.
 
     A level whose rows would be cut to a length has the noise of a level at that length, times what
-    it was longer. What the axes lack of the variance of a number is taken to be of few rows, whose
-    other columns depend on it as those of all rows do.
+    it was longer. What the axes lack of the variance of a number is taken to be of few rows. Other
+    columns depend on a level or a number there as those of all rows do.
     """
     longest = REACH * min(radius, LONGEST * math.sqrt(now.parameters))
     shorten = np.eye(len(now.spread))
@@ -440,7 +440,11 @@ def within_reach(now: ScoreCoordinates, rows: FarRows, radius: float) -> ScoreCo
     numbers = now.spread[:, None] * along * (sds / variances)
     lengths = np.linalg.norm(numbers, axis=0) * min(math.sqrt(LEAST_KEPT * rows.noise), 1.0)
     numbers *= np.minimum(longest / np.maximum(lengths, longest), 1.0)
-    levels = (now.whitening[:, at] @ (points - now.centre[at]).T for at, points in rows.levels)
+    levels = []
+    for at, points in rows.levels:
+        columns = along[:, at]
+        away = np.linalg.solve(columns.T @ columns, (points - now.centre[at]).T)
+        levels.append(now.spread[:, None] * (columns @ away))
     for away in (*levels, numbers):
         for far in away.T:
             far = shorten @ far

@@ -171,3 +171,19 @@ def test_the_table_says_which_weights_noise_intervals_are_about():
     assert "with equal weights may lie outside it where the relation bends" in printed["scores"]
     assert "non-private fit of these rows." in printed["moments"]
     assert "equal weights" not in printed["moments"]
+
+
+def test_axes_are_not_shortened_towards_levels_whose_rows_other_columns_bring_near():
+    """Rows of a band of a number are where that is, and not at its mean."""
+    number = np.linspace(-1.5, 1.5, 4_000)
+    bands = np.column_stack([number > low for low in (-0.5, 0.5)]).astype(float)
+    bands[:, 0] -= bands[:, 1]
+    terms = np.column_stack([bands, number])
+    covariance = np.zeros((4, 4))
+    covariance[:3, :3], covariance[3, 3] = np.cov(terms.T), 1.0
+    coordinates = first_coordinates(np.append(terms.mean(axis=0), 0.0), covariance)
+    levels = [(slice(0, 2), np.array([[0, 0], [1, 0], [0, 1.0]]))]
+    nearer = within_reach(coordinates, FarRows(levels, np.zeros(3), 0.0), 2.5)
+    np.testing.assert_allclose(nearer.spread, 1.0, rtol=1e-9)
+    rows = (terms - nearer.centre) @ nearer.whitening.T
+    assert np.linalg.norm(rows, axis=1).max() < 3.0
