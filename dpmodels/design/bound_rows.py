@@ -90,16 +90,6 @@ class BoundRows(Unshown, ABC):
         """The rows of a Dask DataFrame, which stay with the workers; None for local rows."""
         return self.rows.scattered
 
-    @property
-    def nrows(self) -> int | None:
-        """Number of rows, None if the rows have to be read for it; it may be private."""
-        return self.rows.nrows
-
-    @property
-    def rereadable(self) -> bool:
-        """Whether the rows can be read several times."""
-        return self.rows.rereadable
-
 
 def _bound(
     kind: Callable[..., Bound],

@@ -117,7 +117,7 @@ def _n_rows_for_range(facts: CountFacts, private: Sequence[PrivateCells]) -> int
 
 
 def _n_rows(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
-    counts = (source.nrows if source.rereadable else None for source in private)
+    counts = (source.rows.nrows if source.rows.rereadable else None for source in private)
     return together(counts, facts.adjacency.places)
 
 
@@ -254,7 +254,7 @@ def _chosen(
             "a survey design needs all rows in one table, since one cap is found for their "
             "weights: write data= instead of sites= or a Dask DataFrame, or design=False"
         )
-    size, n_rows = sampling.design.population.get(""), private[0].nrows
+    size, n_rows = sampling.design.population.get(""), private[0].rows.nrows
     neighbours, in_units = private[0].rows.terms.neighbours, sampling.design.psu is not None
     is_public = neighbours.n_public and not in_units
     if size is not None and is_public and n_rows is not None and size < n_rows:

@@ -133,8 +133,7 @@ def on_lattice(rows: Floats, lattice: Lattice, squares: Floats | None = None) ->
 
 
 # Products with small matrices: a choice of rows that a processor's nearest cache holds, and of most
-# lines of a part of a symmetric product. Where OpenBLAS has no kernels for them, a product of so
-# few lines is faster than half of one of an array with itself.
+# lines of a part of a symmetric product, on processors for which OpenBLAS has kernels for them.
 _CHUNK = 256
 FEW_LINES = 16
 _SMALL_KERNELS = frozenset({"SkylakeX", "Cooperlake", "SapphireRapids"})
@@ -142,15 +141,10 @@ _SMALL_KERNELS = frozenset({"SkylakeX", "Cooperlake", "SapphireRapids"})
 
 def products(rows: Floats) -> Integers:
     """Return ``rows rowsᵀ`` of a block of integers, exact in any order."""
-    size = len(rows)
     if not _has_small_kernels():
-        if size > FEW_LINES:
-            return np.asarray((rows @ rows.T).astype(np.int64))
-        columns = rows @ rows[:-1].T
-        last_column = np.append(columns[-1], rows[-1] @ rows[-1])
-        return np.column_stack([columns, last_column]).astype(np.int64)
+        return np.asarray((rows @ rows.T).astype(np.int64))
+    size, (chunks, rest) = len(rows), _in_chunks(rows)
     total = np.empty((size, size), dtype=np.int64)
-    chunks, rest = _in_chunks(rows)
     step = -(-size // max(2, -(-size // FEW_LINES)))
     for start in range(0, size, step):
         # One line more than they are: not asked as a product of an array with itself.
