@@ -249,7 +249,7 @@ def _chosen(
     private: Sequence[PrivateCells],
 ) -> Choice[AnyStrategy]:
     """Choose the mechanism; refuse rows in several places, before a charge."""
-    if len(private) != 1 or private[0].scattered is not None:
+    if len(private) != 1 or private[0].rows.scattered is not None:
         raise ArgumentError(
             "a survey design needs all rows in one table, since one cap is found for their "
             "weights: write data= instead of sites= or a Dask DataFrame, or design=False"
