@@ -168,8 +168,8 @@ def transformed(matrix: Floats, rows: Floats, out: Floats | None = None) -> Floa
 def _in_chunks(rows: Floats) -> tuple[Floats, Floats]:
     """Return views of rows in chunks, shape (chunks, lines, :data:`_CHUNK`), and of the rest."""
     n_chunks = rows.shape[1] // _CHUNK
-    whole, rest = np.split(rows, [n_chunks * _CHUNK], axis=1)
-    return whole.reshape(len(rows), n_chunks, _CHUNK).transpose(1, 0, 2), rest
+    divisible, rest = np.split(rows, [n_chunks * _CHUNK], axis=1)
+    return divisible.reshape(len(rows), n_chunks, _CHUNK).transpose(1, 0, 2), rest
 
 
 def empty_lines(n_lines: int, n_rows: int) -> Floats:

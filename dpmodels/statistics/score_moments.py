@@ -52,7 +52,7 @@ def power_sums(
     unit = design.scaling.row_norm / lattice.steps
     # A row is near the surface only where this entry is.
     line = int(np.flatnonzero(powers.linear)[-1])
-    others = _largest_squares(design, unit, powers, finer.steps, line)
+    square_bound = _largest_squares(design, unit, powers, finer.steps, line)
 
     def of_block(block: Floats) -> Integers:
         complete, ones = block[0] > 0, np.ones(block.shape[1])
@@ -61,8 +61,8 @@ def power_sums(
         else:
             q = _powers(block[1:], unit, powers, finer.steps)
             largest = max(q[line].max(initial=0.0), -q[line].min(initial=0.0))
-            is_inside = others + largest**2 < _shortest(1.0, len(q), finer) ** 2
-            candidates = _near_surface(q, 1.0, finer) if not is_inside else q[0, :0]
+            is_inside = square_bound + largest**2 < _shortest(1.0, len(q), finer) ** 2
+            candidates = np.arange(0) if is_inside else _near_surface(q, 1.0, finer)
             if 2 * len(candidates) > block.shape[1]:  # Not worth a copy
                 q = on_lattice(_held_powers(block[1:], unit, powers), finer)
             elif len(candidates):
