@@ -12,6 +12,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.design.parts import Unshown
 from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.frames import RowSource
+from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.noise import Entropy
 
 Bound = TypeVar("Bound")
@@ -78,6 +79,26 @@ class BoundRows(Unshown, ABC):
     def n_columns(self) -> int:
         """How many columns are read or computed from what is read, whichever are more."""
         return len(self.codebook)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self.rows.terms.variables
+
+    @property
+    def scattered(self) -> DaskRows | None:
+        """The rows of a Dask DataFrame, which stay with the workers; None for local rows."""
+        return self.rows.scattered
+
+    @property
+    def nrows(self) -> int | None:
+        """Number of rows, None if the rows have to be read for it; it may be private."""
+        return self.rows.nrows
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether the rows can be read several times."""
+        return self.rows.rereadable
 
 
 def _bound(

@@ -117,7 +117,7 @@ def _n_rows_for_range(facts: CountFacts, private: Sequence[PrivateCells]) -> int
 
 
 def _n_rows(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
-    counts = (source.rows.nrows if source.rows.rereadable else None for source in private)
+    counts = (source.nrows if source.rereadable else None for source in private)
     return together(counts, facts.adjacency.places)
 
 
@@ -249,12 +249,12 @@ def _chosen(
     private: Sequence[PrivateCells],
 ) -> Choice[AnyStrategy]:
     """Choose the mechanism; refuse rows in several places, before a charge."""
-    if len(private) != 1 or private[0].rows.scattered is not None:
+    if len(private) != 1 or private[0].scattered is not None:
         raise ArgumentError(
             "a survey design needs all rows in one table, since one cap is found for their "
             "weights: write data= instead of sites= or a Dask DataFrame, or design=False"
         )
-    size, n_rows = sampling.design.population.get(""), private[0].rows.nrows
+    size, n_rows = sampling.design.population.get(""), private[0].nrows
     neighbours, in_units = private[0].rows.terms.neighbours, sampling.design.psu is not None
     is_public = neighbours.n_public and not in_units
     if size is not None and is_public and n_rows is not None and size < n_rows:

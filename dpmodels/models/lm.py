@@ -262,7 +262,7 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = row_norm is None and bool(equation.terms.names)
-        if not (is_plain and all(source.rows.rereadable for source in private)):
+        if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
         if sampling is not None and not isinstance(request.guarantee, PureDP):
             return "scores", NEAR_LINE
@@ -280,7 +280,7 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
         if sampling is None:
             return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
         levels = strata_used(sampling, is_domain=request.subset is not None)
-        n_slots = private[0].rows.nrows if request.adjacency.n_public else None
+        n_slots = private[0].nrows if request.adjacency.n_public else None
         n_units = None if n_slots is None else n_slots // SLOTS  # None where it is private
         scores = WeightedScores(strategy, equation.intercept, terms, levels, n_units)
         return Sampled(scores, sampling), reason
@@ -432,7 +432,7 @@ def _kind(vcov: str | None, request: Request, private: Sequence[PrivateDesign]) 
     if request.codebook.design is not None:
         return "cluster"
     if vcov is None:
-        rereadable = all(bound.rows.rereadable for bound in private)
+        rereadable = all(rows.rereadable for rows in private)
         return "cluster" if rereadable and request.adjacency.person is not None else "iid"
     try:
         for rows in private if vcov != "iid" else ():

@@ -79,9 +79,9 @@ def scaled_spec(
     strategy_options["fourth"] = strategy_options["inference"] and table is GAUSSIAN_MOMENTS
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
-        counts = (source.rows.nrows for source in private)
+        counts = (source.nrows for source in private)
         rows = together(counts, relation.places) if relation.n_public else None
-        read_once = not all(source.rows.rereadable for source in private)
+        read_once = not all(source.rereadable for source in private)
         available = candidates - MANY_PASSES if read_once else candidates
         automatic = partial(auto_moments, facts, request.private, rows, available)
         choice = choose_strategy(mechanism, table, automatic, strategy_options)

@@ -192,7 +192,7 @@ def warn_if_futile(
     unknown = (not relation.n_public, relation.person is not None, holders.others)
     if any(unknown) or simulating() or spec.sampling is not None:
         return
-    n_rows = together(source.rows.nrows for source in private)
+    n_rows = together(source.nrows for source in private)
     if n_rows is None:
         return
     prediction = spec.law(choice.plan, n_rows)

@@ -111,7 +111,7 @@ def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
     if spec.sized is None or not relation.n_public or holders.others or holders.sends:
         return spec
     private = holders.bind(spec.private.bind)
-    rows = together((source.rows.nrows for source in private), relation.places)
+    rows = together((source.nrows for source in private), relation.places)
     return spec if rows is None else spec.sized(rows)
 
 

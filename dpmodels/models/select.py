@@ -464,9 +464,7 @@ def _auto(
         for name, peeled in (("peeling", True), ("moments", False))
         for plan in (calibrated(facts, guarantee, with_draws=peeled),)
     }
-    rows = (
-        together([source.rows.nrows for source in private], 1) if facts.adjacency.n_public else None
-    )
+    rows = together([source.nrows for source in private], 1) if facts.adjacency.n_public else None
     if rows and sds["moments"] <= QUIET * math.sqrt(rows):
         share_of = two_digits(sds["moments"] / math.sqrt(rows))
         return "moments", (

@@ -272,7 +272,7 @@ def counted_variables(
     )
     if not is_countable or not _are_counted_by(holders):
         return {}
-    if not all(bound.rows.rereadable for bound in private):
+    if not all(rows.rereadable for rows in private):
         if holders.exchange is None:
             return {}
         raise FrameError(
@@ -302,11 +302,7 @@ def planned_with_counts(
     choice, request = planned(spec, holders, mechanism, private), spec.request
     variables = counted_variables(spec, holders, private)
     # Of an exchange the number of all rows is known from the first answer on.
-    rows = (
-        math.inf
-        if holders.exchange is not None
-        else together(bound.rows.nrows for bound in private)
-    )
+    rows = math.inf if holders.exchange is not None else together(row.nrows for row in private)
     if not variables or not rows:
         return choice, None
     guarantee, places, tables = request.private, request.adjacency.places, len(variables)

@@ -104,7 +104,7 @@ class Passes(OverDesigns[PrivateDesign]):
         """
         can_be_thinned = self.count_public and len(self.designs) == 1
         can_be_thinned = can_be_thinned and self.designs[0].rows.can_be_thinned
-        n_rows = self.designs[0].rows.nrows or 0 if can_be_thinned else 0
+        n_rows = self.designs[0].nrows or 0 if can_be_thinned else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < max(WORTH_THINNING * fewest, min_rows):
             return self
         design = self.designs[0]

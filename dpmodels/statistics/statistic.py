@@ -248,12 +248,12 @@ class Scattered(Statistic):
 
 
 def _measure(private: Private) -> None:
-    source, readings = private.rows.scattered, private.rows.readings
+    source, readings = private.scattered, private.rows.readings
     assert source is not None
     waiting: list[Scattered] = readings.waiting
     tasks = [statistic.task for statistic in waiting if statistic.task is not None]
     sums = source.summed(
-        private.rows.terms.variables,
+        private.variables,
         partial(_on_worker, tasks, readings.salt),
         count_public=all(public for *_, public in tasks),
     )
@@ -286,10 +286,10 @@ def additive(
     """
 
     def anywhere(private: Rows, /, *args: Words.args, **kwargs: Words.kwargs) -> Statistic:
-        if private.rows.scattered is None:
+        if private.scattered is None:
             return measure(private, *args, **kwargs)
         bind: Callable[[RowSource], Rows] = private.recipe
-        nothing = measure(bind(no_rows(private.rows.terms.variables)), *args, **kwargs)
+        nothing = measure(bind(no_rows(private.variables)), *args, **kwargs)
         on_worker = partial(_with_options, anywhere, args, kwargs)
         return Scattered(nothing, private, (bind, on_worker, bool(kwargs.get("count_public"))))
 
@@ -346,7 +346,7 @@ def one_pass(
     """Let a method that reads the rows of one design be asked of all of them, anywhere."""
 
     def over_designs(self: Own, /, *args: Words.args, **kwargs: Words.kwargs) -> Statistic:
-        if len(self.designs) == 1 and self.designs[0].rows.scattered is None:
+        if len(self.designs) == 1 and self.designs[0].scattered is None:
             return method(self, *args, **kwargs)
         words, public = (over_designs, self.recipe, args, kwargs), self.count_public
         sums = (_by_method(design, *words, count_public=public) for design in self.designs)

@@ -66,7 +66,7 @@ class Observer(Witness):
         self.statistics: Sequence[Any] = ()
 
     def planned(self, spec: Any, choice: Any, private: Sequence[Any], events: Any) -> None:
-        if all(design.rows.scattered is None for design in private):
+        if all(design.scattered is None for design in private):
             self.private = private
             raise Reached
 

@@ -1,7 +1,6 @@
 """The two adaptive mechanisms: budgets, sensitivities, edges, and what they gain."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,7 +51,7 @@ class OneRow:
 
     def __init__(self, row):
         self.row = row
-        self.facts, self.rows = {}, SimpleNamespace(scattered=None)
+        self.facts, self.scattered = {}, None
 
     def blocks(self, function, lattice, *, count_public):
         yield function(np.array([[lattice.radius], *([cell] for cell in self.row)])), 1

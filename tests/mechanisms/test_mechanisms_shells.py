@@ -2,7 +2,6 @@
 
 import math
 from itertools import pairwise, product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -50,7 +49,7 @@ class OneRow:
 
     def __init__(self, row):
         self.row = row
-        self.facts, self.rows = {}, SimpleNamespace(scattered=None)
+        self.facts, self.scattered = {}, None
 
     def blocks(self, function, lattice, *, count_public):
         yield function(np.array([[lattice.radius], *([cell] for cell in self.row)])), 1

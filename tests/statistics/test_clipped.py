@@ -2,7 +2,6 @@
 
 import math
 from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -125,7 +124,7 @@ class FullBlocks:
 
     def __init__(self, count):
         self.count = count
-        self.facts, self.rows = {}, SimpleNamespace(scattered=None)
+        self.facts, self.scattered = {}, None
 
     def blocks(self, function, lattice, *, count_public):
         block = np.zeros((lattice.columns + 1, lattice.block_rows))

@@ -1,7 +1,6 @@
 """Moments against loops over Python integers."""
 
 from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -96,7 +95,7 @@ class FullBlocks:
 
     def __init__(self, count):
         self.count = count
-        self.facts, self.rows = {}, SimpleNamespace(scattered=None)
+        self.facts, self.scattered = {}, None
 
     def summed(self, lattice):
         return None
