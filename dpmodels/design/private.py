@@ -30,6 +30,7 @@ from dpmodels.frames.progress import one_of_many
 from dpmodels.noise.lattice import (
     MAX_BITS,
     Lattice,
+    empty_lines,
     lengths,
     multiply_columns,
     one_blas_thread,
@@ -108,7 +109,9 @@ class PrivateDesign(BoundRows):
             def of_span(span: Span) -> Answer:
                 if integers is None:
                     return function(*(array[..., span] for array in (augmented, *squares)))
-                block = integers[:, span].astype(np.float64)
+                rows = integers[:, span]
+                block = empty_lines(*rows.shape)
+                block[:] = rows
                 norms = [np.einsum("ij,ij->j", block[1:], block[1:]) for _ in squares]
                 return function(block, *norms)
 
@@ -213,7 +216,7 @@ class PrivateDesign(BoundRows):
         return [np.where(part.counted, column, np.nan) for column in coded]
 
     def _augmented(self, part: Part, lattice: Lattice, squares: Floats | None = None) -> Floats:
-        augmented = np.empty((len(self.public.names) + 1, part.rows))
+        augmented = empty_lines(len(self.public.names) + 1, part.rows)
         # Of each scaled column the smallest and the largest number; nan where that is not known.
         extremes = np.full((2, len(self.public.names)), np.nan)
         self._place(augmented, part, lattice, squares, extremes)

@@ -132,17 +132,52 @@ def on_lattice(rows: Floats, lattice: Lattice, squares: Floats | None = None) ->
     return rows
 
 
-# A choice: of so many lines a product is faster than half of one of an array with itself.
+# Products with small matrices: a choice of rows that a processor's nearest cache holds, and of most
+# lines of a part of a symmetric product, on processors for which OpenBLAS has kernels for them.
+_CHUNK = 256
 FEW_LINES = 16
+_SMALL_KERNELS = frozenset({"SkylakeX", "Cooperlake", "SapphireRapids"})
 
 
 def products(rows: Floats) -> Integers:
     """Return ``rows rowsᵀ`` of a block of integers, exact in any order."""
-    if len(rows) > FEW_LINES:
+    if not _has_small_kernels():
         return np.asarray((rows @ rows.T).astype(np.int64))
-    columns = rows @ rows[:-1].T
-    last_column = np.append(columns[-1], rows[-1] @ rows[-1])
-    return np.column_stack([columns, last_column]).astype(np.int64)
+    size, (chunks, rest) = len(rows), _in_chunks(rows)
+    total = np.empty((size, size), dtype=np.int64)
+    step = -(-size // max(2, -(-size // FEW_LINES)))
+    for start in range(0, size, step):
+        # One line more than they are: not asked as a product of an array with itself.
+        lines, onwards = slice(start, start + step), slice(max(start - 1, 0), None)
+        part = (chunks[:, lines] @ chunks[:, onwards].transpose(0, 2, 1)).sum(axis=0)
+        part += rest[lines] @ rest[onwards].T
+        total[lines, onwards], total[onwards, lines] = part, part.T
+    return total
+
+
+def transformed(matrix: Floats, rows: Floats, out: Floats | None = None) -> Floats:
+    """Return the product of a matrix with rows, shape (lines, rows), where any order is exact."""
+    out = empty_lines(len(matrix), rows.shape[1]) if out is None else out
+    if _has_small_kernels():
+        for part, product in zip(_in_chunks(rows), _in_chunks(out), strict=True):
+            np.matmul(matrix, part, out=product)
+        return out
+    return np.asarray(np.matmul(matrix, rows, out=out))
+
+
+def _in_chunks(rows: Floats) -> tuple[Floats, Floats]:
+    """Return views of rows in chunks, shape (chunks, lines, :data:`_CHUNK`), and of the rest."""
+    n_chunks = rows.shape[1] // _CHUNK
+    divisible, rest = np.split(rows, [n_chunks * _CHUNK], axis=1)
+    return divisible.reshape(len(rows), n_chunks, _CHUNK).transpose(1, 0, 2), rest
+
+
+def empty_lines(n_lines: int, n_rows: int) -> Floats:
+    """Return an array whose lines each begin in a line of a processor's cache, of 64 bytes."""
+    length = -(-n_rows // 8) * 8
+    numbers = np.empty(n_lines * length + 8)
+    start = -(numbers.__array_interface__["data"][0] // numbers.itemsize) % 8
+    return numbers[start : start + n_lines * length].reshape(n_lines, length)[:, :n_rows]
 
 
 def _squared_norms(rows: Floats, lattice: Lattice, out: Floats | None = None) -> Floats:
@@ -209,6 +244,13 @@ def one_blas_thread() -> AbstractContextManager[object]:
     """Hold BLAS to one thread inside a ``with`` statement."""
     limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
     return limit
+
+
+@cache
+def _has_small_kernels() -> bool:
+    """Whether OpenBLAS has kernels for small matrices on this processor."""
+    libraries = _libraries().lib_controllers
+    return any(getattr(library, "architecture", "") in _SMALL_KERNELS for library in libraries)
 
 
 @cache

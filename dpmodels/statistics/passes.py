@@ -16,7 +16,16 @@ from dpmodels.design.parts import FACES
 from dpmodels.formula import Block, Design
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import NoiseOfSites
-from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, on_lattice, products, to_lattice
+from dpmodels.noise.lattice import (
+    MAX_BITS,
+    Lattice,
+    empty_lines,
+    lengths,
+    on_lattice,
+    products,
+    to_lattice,
+    transformed,
+)
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot
 from dpmodels.statistics.moments import added, numbers_by_cell
@@ -155,7 +164,7 @@ def turned_moments(design: PrivateDesign, lattice: Lattice, transform: Floats) -
 
 def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
     """Transform integer rows, then clip and round them to the lattice."""
-    clipped = np.empty_like(block)
+    clipped = empty_lines(*block.shape)
     clipped[0] = block[0]
     rows = clipped[1:]
     matrix.times(block[1:], out=rows)
@@ -189,8 +198,8 @@ class Turn(NamedTuple):
             products = [dot(Pair(line, 0 * line), rows).rounded for line in self.integers]
             return np.stack(products, out=out)
         if self.scaled is not None:
-            return np.asarray(np.matmul(self.scaled, rows, out=out))
-        product = np.matmul(self.integers, rows, out=out)
+            return transformed(self.scaled, rows, out)
+        product = transformed(self.integers, rows, out)
         return np.asarray(np.ldexp(product, -self.powers, out=product))
 
 
@@ -256,8 +265,8 @@ def column_counts(design: PrivateDesign, lattice: Lattice, halvings: int) -> Sta
             columns = np.minimum(columns, lattice.radius)
         # A whole number is at most a power of 2 where half less is below it.
         # Exponents from the bits, as np.frexp has them of numbers that are not subnormal.
-        exponents = ((np.square(columns) - 0.5).view(np.int64) >> 52 & 2047) - 1022
-        cells = np.maximum(exponents + (halvings - 2 * lattice.bits), 0) + starts
+        biased = (np.square(columns) - 0.5).view(np.int64) >> 52 & 2047
+        cells = np.maximum(biased + (halvings - 2 * lattice.bits - 1022), 0) + starts
         by_cell = np.bincount(cells.ravel(), minlength=starts.size * size)
         by_cell = by_cell.reshape(starts.size, size)
         by_cell[:, first_cell] -= np.count_nonzero(block[0] == 0)

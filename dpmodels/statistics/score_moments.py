@@ -48,6 +48,9 @@ def power_sums(
     w is 0 or 1. Sensitivity: that of :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
     """
     unit = design.scaling.row_norm / lattice.steps
+    # A row is near the surface only where this entry is.
+    line = int(np.flatnonzero(powers.linear)[-1])
+    square_bound = _largest_squares(design, unit, powers, finer.steps, line)
 
     def of_block(block: Floats) -> Integers:
         complete, ones = block[0] > 0, np.ones(block.shape[1])
@@ -55,7 +58,9 @@ def power_sums(
             q, count = _weighted_powers(block, lattice, unit, powers, finer)
         else:
             q = _powers(block[1:], unit, powers, finer.steps)
-            candidates = _near_surface(q, 1.0, finer)
+            largest = max(q[line].max(initial=0.0), -q[line].min(initial=0.0))
+            is_inside = square_bound + largest**2 < _shortest(1.0, len(q), finer) ** 2
+            candidates = np.arange(0) if is_inside else _near_surface(q, 1.0, finer)
             if 2 * len(candidates) > block.shape[1]:  # Not worth a copy
                 q = on_lattice(_held_powers(block[1:], unit, powers), finer)
             elif len(candidates):
@@ -122,20 +127,38 @@ def _powers(
     return q
 
 
-def _near_surface(
-    rows: Floats, radius: float, lattice: Lattice, last: Floats | None = None
-) -> Indices:
-    """Return the positions of rounded rows that may be longer than a radius before rounding.
+def _largest_squares(
+    design: PrivateDesign, unit: float, powers: ColumnPowers, steps: float, line: int
+) -> float:
+    """Return a bound of the sum of squared entries in steps, of all but one line.
 
-    It moves them by ``√lines / 2`` steps at most. With a `last` line also those outside the ball.
+    An entry is largest in size where u is at an end of its column, or u² is 0.
     """
-    shortest = radius * lattice.steps * (1 - 2.0**-30) - math.sqrt(len(rows)) / 2 * (1 + 2.0**-20)
+    public, scaling = design.public, design.scaling
+    if scaling.unit:
+        return math.inf
+    ends = (np.stack([public.lower, public.upper]) - scaling.centre) / scaling.scale
+    ends = np.stack([np.minimum(ends[0], 0.0) - unit, np.maximum(ends[1], 0.0) + unit])
+    u = ends[:, powers.column] - powers.centre
+    square = np.abs(u**2 * powers.square - powers.middle).max(axis=0)
+    entries = np.abs(u * powers.linear).max(axis=0) + np.maximum(square, np.abs(powers.middle))
+    return float(np.square(np.delete(entries, line) * steps + 1).sum())
+
+
+def _shortest(radius: float, n_lines: int, lattice: Lattice) -> float:
+    """Return the norm from which on rounded rows may have been longer than a radius.
+
+    Rounding moves them by `√lines / 2` steps at most.
+    """
+    shortest = radius * lattice.steps * (1 - 2.0**-30) - math.sqrt(n_lines) / 2 * (1 + 2.0**-20)
+    return max(shortest, 0.0)
+
+
+def _near_surface(rows: Floats, radius: float, lattice: Lattice) -> Indices:
+    """Return the positions of rounded rows that may be longer than a radius before rounding."""
     with np.errstate(over="ignore"):
         squares = np.einsum("ij,ij->j", rows, rows)
-        is_inside = squares < max(shortest, 0.0) ** 2
-        if last is not None:
-            is_inside &= squares + last * last <= lattice.radius**2
-    return np.flatnonzero(~is_inside)
+    return np.flatnonzero(~(squares < _shortest(radius, len(rows), lattice) ** 2))
 
 
 @additive
@@ -239,13 +262,16 @@ def _held(block: Floats, matrix: passes.Turn, finer: Lattice) -> Floats:
 
     The product is exact; what follows is one correctly rounded operation on each number, and the
     integer norm is checked once more. Only terms that may be too long are looked at before they are
-    rounded.
+    rounded: of n + 1 lines others are in the ball, as
+    ``(s √½)² + (s √½ + ½)² <= (s + √(n + 1) / 2)²`` for s steps.
     """
     rows = matrix.times(block)
     np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])
     rows *= finer.steps
     np.rint(rows, out=rows)
-    candidates = _near_surface(rows[:-1], _HALF, finer, rows[-1])
+    candidates = np.arange(rows.shape[1])
+    if matrix.scaled is not None:  # Products are finite
+        candidates = _near_surface(rows[:-1], _HALF, finer)
     if candidates.size:
         those = matrix.times(block[:, candidates])
         those *= _HALF / np.maximum(_norms(those[:-1]), _HALF)

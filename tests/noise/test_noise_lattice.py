@@ -1,11 +1,13 @@
 """Rows on the lattice: each as if it were alone."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
 
-from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.noise import lattice as lattice_module
+from dpmodels.noise.lattice import Lattice, empty_lines, lengths, products, to_lattice, transformed
 
 
 @pytest.mark.parametrize("columns", [1, 2, 7, 10, 33])
@@ -98,3 +100,22 @@ def test_rows_at_the_corners_of_their_ends_are_in_the_ball(bits, size):
     scaled = columns * (factor * lattice.steps)[:, None]
     assert np.array_equal(extremes, [scaled.min(axis=1), scaled.max(axis=1)])
     assert (result**2).sum(axis=0).max() <= lattice.radius**2 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("has_small_kernels", [True, False])
+def test_products_are_exact_by_chunks_and_without(monkeypatch, has_small_kernels):
+    monkeypatch.setattr(lattice_module, "_has_small_kernels", lambda: has_small_kernels)
+    rng = np.random.default_rng(8)
+    for n_lines, n_rows in product((1, 2, 5, 17, 51), (0, 1, 255, 256, 700)):
+        rows = empty_lines(n_lines, n_rows)
+        rows[:] = rng.integers(-(2**18), 2**18, rows.shape)
+        matrix = rng.integers(-(2**20), 2**20, (3, n_lines)).astype(float)
+        integers = rows.astype(np.int64)
+        assert (products(rows) == integers @ integers.T).all()
+        assert (transformed(matrix, rows) == matrix.astype(np.int64) @ integers).all()
+
+
+@pytest.mark.parametrize("n_rows", [1, 8, 30, 8192])
+def test_lines_begin_with_lines_of_the_cache(n_rows):
+    for line in empty_lines(5, n_rows):
+        assert line.__array_interface__["data"][0] % 64 == 0

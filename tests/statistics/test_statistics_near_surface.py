@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from dpmodels.codebook import Codebook
+from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.noise.lattice import Lattice, lengths, on_lattice, products
 from dpmodels.statistics import score_moments
 from dpmodels.statistics.passes import turn
+from tests.private_rows import private_regression
 
 LATTICE, FINER = Lattice(20, 3), Lattice(18, 4)
 HALF = score_moments._HALF
@@ -54,6 +57,34 @@ def test_rows_that_may_be_too_long_are_among_those_near_the_surface():
     positions = score_moments._near_surface(np.rint(rows * lattice.steps), 1.0, lattice)
     assert is_long[positions].sum() == is_long.sum()
     assert lengths(rows)[positions].min() > 0.99
+
+
+@pytest.mark.parametrize("largest", [0.0, 0.9, 0.999, 1.0, 3.0])
+def test_norms_of_powers_are_computed_only_where_a_row_may_be_near_the_surface(
+    monkeypatch, largest
+):
+    rows = np.random.default_rng(4).uniform(-0.9, 0.9, (3, 300))
+    rows[:, 7], rows[1, 9] = largest, np.nan
+    names, looked_at = ["a", "b", "y"], []
+    table = dict(zip(names, rows, strict=True))
+    design = private_regression("y ~ a + b", table, Codebook.uniform(names, (-1, 1)))
+    powers = column_ranges(design.public.blocks, design.scaling).powers
+    finer, near_surface = Lattice(20, len(powers.column)), score_moments._near_surface
+
+    def sums():
+        return score_moments.power_sums(design, LATTICE, powers, finer, count_public=True).cross()
+
+    def looked(*args):
+        looked_at.append(len(args[0].T))
+        return near_surface(*args)
+
+    monkeypatch.setattr(score_moments, "_near_surface", looked)
+    quick = sums()
+    assert looked_at == [300] * (largest >= 1)
+    monkeypatch.setattr(score_moments, "_largest_squares", lambda *_: np.inf)
+    slow = sums()
+    assert looked_at[-1] == 300
+    assert (quick[0] == slow[0]).all()
 
 
 @pytest.mark.parametrize("lines", [1, 2, 12, 16, 17, 30])
