@@ -272,10 +272,7 @@ class Windows:
         return np.asarray(((middles < low) | (middles > high)) @ counts)
 
     def saved(self, window: int, eps: float) -> float:
-        """Return the rows outside a window that its cost makes up for, beside the declared range.
-
-        More than these are outside a drawn window only by chance.
-        """
+        """Return the rows outside a window, beyond those of chance, that its cost makes up for."""
         return float(self.costs[0] - self.costs[window]) / eps
 
 
@@ -293,6 +290,7 @@ def needed(power: int) -> float:
 # estimate, and the quantile: choices.
 SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
 TAIL_SCALES_PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.975
+KNOWN_SCALES_PER_OCTAVE = 8  # Where the rows of a tail are known: a choice
 # The same of an excess with units that noise hides: a mean rests on the longest tails. A choice.
 UPPER = 0.6
 # Numbers of rows that are tried where it is known with an error, in sds of it: a choice.
@@ -385,12 +383,14 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
 
 
 class Beyond(NamedTuple):
-    """Of values beyond an end, the sum, its sd, sums of squares over sums, and the most rows."""
+    """Values beyond an end."""
 
     total: float
     sd: float
-    distance: float
-    rows: float
+    distance: float  # Sums of squares over sums
+    rows: float  # The most
+    number: float
+    number_sd: float
 
 
 class Outside(NamedTuple):
@@ -416,34 +416,33 @@ def excess_beyond(
         shape = shape_before(edges, counts, noise, end)
         shapes = np.concatenate([LIGHTER, SHAPES, HEAVIER[shape + KNOWN_BY >= HEAVIER]])
         if outside.is_light and CLEAR_COUNT_SDS * noise.sd < DEEPEST * counts.sum():
-            prior = np.exp(
-                -(np.maximum(shapes - max(shape, SMALLEST_SHAPE), 0) ** 2) / SHAPE_SPREAD
-            )
+            heavier = np.maximum(shapes - max(shape, SMALLEST_SHAPE), 0)
+            prior = np.exp(-(heavier**2) / SHAPE_SPREAD)
     tail = _tail(edges, counts, noise, end, shapes, inside, outside)
     weights = tail.weights * np.resize(prior, tail.weights.shape[1])
     numbers = tail.numbers if outside is None else tail.numbers[[len(tail.numbers) // 2]]
-    totals = np.broadcast_to(numbers * tail.first, weights.shape)
     distances = tail.second / np.maximum(tail.first, np.finfo(float).tiny)
-    total = _quantile(totals, weights, 0.5)
-    sd = (_quantile(totals, weights) - total) / float(ndtri(QUANTILE))
-    distance = _quantile(np.broadcast_to(distances, totals.shape), weights, 0.5)
+    values = (np.resize(of, weights.shape) for of in (numbers * tail.first, numbers * tail.above))
+    (total, upper), (number, upper_number) = (
+        (_quantile(of, weights, 0.5), _quantile(of, weights)) for of in values
+    )
+    sd, number_sd = np.array([upper - total, upper_number - number]) / float(ndtri(QUANTILE))
+    distance = _quantile(np.resize(distances, weights.shape), weights, 0.5)
+    distance = max(distance, float(edges[edges > end][0]) - end)
     rows = _quantile(tail.numbers * tail.above, weights)
-    return Beyond(total, sd, max(distance, float(edges[edges > end][0]) - end), rows)
+    return Beyond(total, float(sd), distance, rows, number, float(number_sd))
 
 
 def shape_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> float:
-    """Estimate the shape of a tail from the counts before the end of a range, at several depths.
+    """Estimate the shape of a tail from the counts before an end, at depths that count by rows.
 
-    Depths count by their rows. Those of the first cell may be at a bound, and no part of a tail.
+    Those of the first cell may be at a bound, and no part of a tail.
     """
     return _shape_at(_depths(edges, counts, noise, end) or DEPTHS[:1], edges, counts, noise, end)
 
 
 def tail_shape(edges: Floats, counts: Floats, noise: CellNoise, low: float, high: float) -> float:
-    """Return the shape of the heavier of the tails that a range cuts off, within 0 and 1.
-
-    1, with which there is no mean, where too few rows show it.
-    """
+    """Return the heavier shape of the tails that a range cuts off: 0 to 1, which few rows have."""
     shapes = [0.0]
     for side in ((edges, counts, noise, high), (-edges[::-1], counts[::-1], noise, -low)):
         if side[-1] < side[0][-1]:
@@ -461,7 +460,6 @@ def _shape_at(
 
 
 def _depths(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tuple[float, ...]:
-    """Return the depths that leave most rows inside; none where the noise is too large."""
     inside = np.where(edges[:-1] < end, counts, 0.0)
     most, rows = MOST_ROWS * float(inside[1:].sum()), CLEAR_COUNT_SDS * noise.sd
     return tuple(depth for depth in DEPTHS if INNER * rows * depth <= most)
@@ -470,7 +468,6 @@ def _depths(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tupl
 def _with_cells(
     mean: float, variance: float, edges: Floats, counts: Floats, noise: CellNoise, end: float
 ) -> tuple[float, float]:
-    """Return a mean excess and its error, from that of laws and from numbers by cell."""
     above = edges[:-1] >= end * (1 - 1e-9)
     distances, n_above = (edges[:-1] + edges[1:])[above] / 2 - end, float(counts[above].sum())
     n_above = max(n_above, noise.sd)
@@ -558,7 +555,8 @@ def _tail(
         start = _threshold(edges, beyond, CLEAR_COUNT_SDS * noise.sd, end)
     distances = edges[start:] - edges[start]
     octaves = math.log2(distances[-1] / distances[1]) + 2
-    scales = distances[1] / 4 * 2.0 ** np.arange(0, octaves, 1 / TAIL_SCALES_PER_OCTAVE)
+    per_octave = TAIL_SCALES_PER_OCTAVE if outside is None else KNOWN_SCALES_PER_OCTAVE
+    scales = distances[1] / 4 * 2.0 ** np.arange(0, octaves, 1 / per_octave)
     if outside is not None:
         scales = scales[scales <= max(outside.largest_scale, float(distances[1]))]
     w, s = np.repeat(scales, shapes.size)[:, None], np.tile(shapes, scales.size)[:, None]
@@ -577,6 +575,9 @@ def _tail(
     cells = -np.diff(tails)
     losses = noise.loss(counts[start:] - numbers[:, :, None] * cells).sum(axis=2)
     losses += deviations[:, None] ** 2 / 2
+    if outside is not None:
+        # Quasi-likelihood: no law fits counts that vary by more than their noise.
+        losses /= max(float(losses.min()) / (counts[start:].size / 2), 1.0)
     weights = np.exp(losses.min() - losses)
     ends = np.array([end - edges[start], distances[-1]])
     firsts = w / (1 - s) * factor(ends) ** (1 - 1 / s)

@@ -164,7 +164,7 @@ def test_estimates_lack_the_bias_of_the_noise():
 
 
 def test_matrices_within_two_multiples_of_another_move_correlations_no_farther():
-    # docs/theory.md, Theorem 120 (c).
+    # docs/theory.md, Theorem 118 (c).
     rng = np.random.default_rng(11)
     for left, right in ((2, 2), (3, 2), (1, 4)):
         rows = made(rng, left, right, (0.8, 0.3)[: min(left, right)])

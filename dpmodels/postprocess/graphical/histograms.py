@@ -191,20 +191,26 @@ class Histogram:
 
     @cached_property
     def outside(self) -> Floats:
-        """By fine cell, the released rows of its coarse cell beyond the range, beside its end."""
-        result = np.zeros(len(self.counts))
-        low, high = self.range
-        if self.rows is not None:
-            beyond = self.rows - self.sums(np.where(self.is_occupied, self.counts, 0.0))
-            ends = [low] * (low > 0) + [high - 1] * (high < len(self.counts))
-            for cell, nearest in {int(self.cell[end]): end for end in ends}.items():
-                result[nearest] = beyond[cell]
+        """Released rows below and above the range, beside its ends, shape (2, fine cells).
+
+        Those of a cell that goes on beyond both ends are divided as its parts there.
+        """
+        result, (low, high) = np.zeros((2, len(self.counts))), self.range
+        if self.rows is None:
+            return result
+        for side, nearest in enumerate((low, high - 1)):
+            cell = self.cell[nearest]
+            first, last = (self.edges[end] for end in self.ends[cell : cell + 2])
+            parts = np.maximum([self.edges[low] - first, last - self.edges[high]], 0.0)
+            if parts[side] > 0:
+                inside = self.counts[self.is_occupied & (self.cell == cell)].sum()
+                result[side, nearest] = (self.rows[cell] - inside) * parts[side] / parts.sum()
         return result
 
     @cached_property
     def weights(self) -> Floats:
         """Rows by fine cell, 0 far from all rows; the widths where noise hides the coarse cell."""
-        rows = np.where(self.is_occupied, self.counts, 0.0) + self.outside
+        rows = np.where(self.is_occupied, self.counts, 0.0) + self.outside.sum(axis=0)
         return np.where(self.is_hidden[self.cell], np.diff(self.edges), rows)
 
     @cached_property

@@ -10,7 +10,8 @@ Rows beyond the range that is clear of the noise are read as at its end, but for
 :func:`dpmodels.postprocess.ranges.excess_beyond` estimates: a point with the excess and its square.
 It has the rows that released tables have in its cell (Theorem 106), and its error is part of the
 noise. Where these have more rows there than such a tail, these are read at distances that the
-counts beyond do not contradict, of a scale up to the length of the range.
+counts beyond do not contradict, of a scale up to the length of the range. Else the number of rows
+beyond is that of the tail, combined with the difference of released rows and counts (Theorem 117).
 """
 
 from __future__ import annotations
@@ -226,59 +227,82 @@ def values_of_levels(levels: Floats) -> CellValues:
 
 def values_of_histogram(histogram: Histogram) -> CellValues:
     """Return values of coarse cells from noisy counts of their fine cells, and tails beyond."""
-    points, cell = np.concatenate(histogram.points), np.tile(histogram.cell, 2)
-    source, rows = np.tile(np.arange(len(histogram.counts)), 2), np.tile(histogram.weights / 2, 2)
-    is_clear = ~histogram.is_hidden[cell]
-    sds = np.where(is_clear & np.tile(histogram.is_occupied, 2), histogram.sd / 2, 0.0)
-    references, largest = np.full(len(points), OF_CELL), [np.inf] * len(histogram.counts)
-    at_end = np.zeros(len(points))
+    n_counts, is_clear = len(histogram.counts), ~histogram.is_hidden[histogram.cell]
+    sds = np.where(is_clear & histogram.is_occupied, histogram.sd / 2, 0.0)
+    by_count = (histogram.cell, histogram.weights / 2, sds, np.arange(n_counts))
+    # A line each of points, cells, rows, noise sds, sources, references, and parts at the end.
+    read = np.array([np.concatenate(histogram.points), *(np.tile(of, 2) for of in by_count)])
+    read = np.append(read, [np.full(2 * n_counts, OF_CELL), np.zeros(2 * n_counts)], axis=0)
+    largest = [np.inf] * n_counts
     for end in _ends(histogram):
         if is_clear[end.nearest]:
-            outside = histogram.outside[end.nearest]
-            tail_rows = end.beyond.total / end.beyond.distance
-            rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
-            at, is_beside = len(points), cell == cell[end.nearest]
-            references = np.append(np.where(is_beside, AT_END, references), [OF_CELL, at])
-            beyond = min(tail_rows / end.rows_beyond, 1.0)
-            at_end = np.append(np.where(is_beside, 0.0, at_end), [1 - beyond, beyond])
-            points = np.append(points, [end.at, end.at + end.side * end.beyond.distance])
-            cell = np.append(cell, [cell[end.nearest]] * 2)
-            rows = np.append(rows, [outside - tail_rows, tail_rows])
-            sds = np.append(sds, [0.0, end.beyond.sd / end.beyond.distance])
-            source = np.append(source, len(largest) + np.array([0, 1]))
-            is_bounded = end.beyond.sd > 0 and not end.is_uncertain
-            largest += [np.inf, end.beyond.total / end.beyond.sd if is_bounded else np.inf]
+            read, limit = _with_tail(read, histogram, end, len(largest))
+            largest.append(limit)
     for hidden in np.flatnonzero(histogram.is_hidden):
         # The mean of a hidden cell may be anywhere in it: an end of it stands for all of its rows.
-        of_cell = np.flatnonzero(cell == hidden)
+        points, of_cell = read[0], np.flatnonzero(read[1] == hidden)
         low, high = of_cell[np.argmin(points[of_cell])], of_cell[np.argmax(points[of_cell])]
-        references[high], source[high] = low, len(largest)
+        read[[3, 4, 5], high] = read[2, of_cell].sum() / math.sqrt(12), len(largest), low
         largest.append(np.inf)
-        sds[high] = rows[of_cell].sum() / math.sqrt(12)
     # Where rows lie in a fine cell is not known if next to none are beside it.
-    low = histogram.steep
-    points = np.append(points, points[low + len(histogram.counts)])
-    cell, rows = np.append(cell, histogram.cell[low]), np.append(rows, np.zeros(len(low)))
-    sds = np.append(sds, UNEVEN / 2 * histogram.positive[low])
-    source = np.append(source, len(largest) + np.arange(len(low)))
-    largest += [np.inf] * len(low)
-    references, at_end = np.append(references, low), np.append(at_end, np.zeros(len(low)))
-    order = np.argsort(cell, kind="stable")
-    position = np.append(np.argsort(order), [AT_END, OF_CELL])
-    cell, references = cell[order], position[references[order]]
+    steep, zeros = histogram.steep, np.zeros(len(histogram.steep))
+    sds, sources = UNEVEN / 2 * histogram.positive[steep], len(largest) + np.arange(len(steep))
+    places = read[0, steep + n_counts], histogram.cell[steep]
+    read = np.append(read, [*places, zeros, sds, sources, steep, zeros], axis=1)
+    order = np.argsort(read[1], kind="stable")
+    points, _, rows, sds, _, _, at_end = read[:, order]
+    cell, source, references = read[[1, 4, 5]][:, order].astype(np.intp)
+    references = np.append(np.argsort(order), [AT_END, OF_CELL])[references]
     totals, inside = histogram.sums(histogram.weights), histogram.step / 2
     values = CellValues(
-        np.clip(points[order], histogram.edges[0] + inside, histogram.edges[-1] - inside),
+        np.clip(points, histogram.edges[0] + inside, histogram.edges[-1] - inside),
         cell,
-        rows[order] / totals[cell],
-        sds[order] / totals[cell],
-        source[order],
+        rows / totals[cell],
+        sds / totals[cell],
+        source,
         np.where(references == np.arange(len(order)), OF_CELL, references),
         np.maximum(totals, max(CLEAR_SDS * histogram.sd, 1.0)),
-        np.array(largest),
-        at_end[order],
+        np.append(largest, np.full(len(steep), np.inf)),
+        at_end,
     )
     return replace(values, noise=values.noise * _bounded(histogram, values)[values.source])
+
+
+def _with_tail(read: Floats, histogram: Histogram, end: _End, source: int) -> tuple[Floats, float]:
+    """Return the points with those of an end cell as Theorem 117 has them.
+
+    And by how many noise sds what is beyond the end may be too large.
+    """
+    beyond, at, k = end.beyond, read.shape[1], histogram.cell[end.nearest]
+    points, cell, rows, sds, _, references, at_end = read = read.copy()
+    inside, is_beside = np.flatnonzero((cell == k) & (sds > 0)), cell == k
+    middle = float(points[inside].mean())
+    outside = histogram.outside[int(end.side > 0), end.nearest]
+    away, part, error = end.side * (end.at - middle), 0.0, 0.0
+    is_only = len(set(histogram.cell[np.subtract(histogram.range, (0, 1))])) == 1
+    if histogram.rows is not None and not (end.is_uncertain or is_only):
+        variance = max(histogram.sd, SMALLEST_SD) ** 2 * len(inside) / 2
+        excess = (outside - beyond.number) ** 2 - variance - histogram.rows_sd**2
+        error = math.sqrt(max(excess, beyond.number_sd**2))
+        part = max(variance - error * beyond.sd / away, 0.0) / (variance + error**2)
+    shift, tail_rows = part * (outside - beyond.number), beyond.total / beyond.distance
+    in_tail = min(tail_rows / end.rows_beyond, 1.0)
+    in_range = part * (1 - min(beyond.number / end.rows_beyond, 1.0))
+    rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
+    rows[inside] += shift / len(inside)
+    references[is_beside], at_end[is_beside] = AT_END, 0.0
+    at_end[inside] = in_range / len(inside)
+    farther = end.at + end.side * beyond.distance
+    at_points = (
+        (end.at, k, outside - shift - tail_rows, part * error, source, at + 2),
+        (farther, k, tail_rows, beyond.sd / beyond.distance, source, at),
+        (middle, k, 0.0, 0.0, source, OF_CELL),
+    )
+    columns = np.append(np.transpose(at_points), [[1 - in_range - in_tail, in_tail, 0.0]], axis=0)
+    sd = beyond.sd + part * away * error
+    is_bounded = sd > 0 and not end.is_uncertain
+    limit = (beyond.total + part * away * beyond.number) / sd if is_bounded else math.inf
+    return np.append(read, columns, axis=1), limit
 
 
 def _bounded(histogram: Histogram, values: CellValues) -> Floats:
@@ -338,12 +362,14 @@ def _ends(histogram: Histogram) -> list[_End]:
     groups = histogram.groups or tuple(range(len(histogram.edges)))
     counts, sd = summed(histogram.counts, histogram.sd, groups)
     edges, noise = histogram.edges[list(groups)], CellNoise("gaussian", max(sd, SMALLEST_SD))
-    sides = [(-1, low, low)] * (low > 0) + [(1, high, high - 1)] * (high < len(histogram.counts))
+    first = histogram.ends[histogram.cell[low]]
+    last = histogram.ends[histogram.cell[high - 1] + 1]
+    sides = [(-1, low, low)] * (low > first) + [(1, high, high - 1)] * (high < last)
     ends = []
     for side, place, nearest in sides:
         at = float(histogram.edges[place])
         tail = (side * edges[::side], counts[::side], noise, side * at)
-        beyond, outside = excess_beyond(*tail), float(histogram.outside[nearest])
+        beyond, outside = excess_beyond(*tail), float(histogram.outside[int(side > 0), nearest])
         is_beside = histogram.is_occupied & (histogram.cell == histogram.cell[nearest])
         outside_sd = max(histogram.sd, SMALLEST_SD) * math.sqrt(is_beside.sum())
         is_heavy = shape_before(*tail) > HEAVY_SHAPE
