@@ -89,5 +89,5 @@ def test_rows_beyond_the_range_are_those_released_less_those_within():
     rows = np.array([1_500.0, 400.0])
     histogram = Histogram(edges, counts, 5.0, (0, 2, 6), rows)
     assert histogram.range == (0, 3)
-    np.testing.assert_array_equal(histogram.outside, [0, 0, 100, 0, 0, 0])
+    np.testing.assert_array_equal(histogram.outside, [[0] * 6, [0, 0, 100, 0, 0, 0]])
     assert histogram.weights.sum() == rows.sum()

@@ -72,7 +72,7 @@ def test_norms_of_powers_are_computed_only_where_a_row_may_be_near_the_surface(
     finer, near_surface = Lattice(20, len(powers.column)), score_moments._near_surface
 
     def sums():
-        return score_moments.power_sums(design, LATTICE, powers, finer, count_public=True).cross()
+        return score_moments.power_sums(design, LATTICE, powers, finer).cross()
 
     def looked(*args):
         looked_at.append(len(args[0].T))
