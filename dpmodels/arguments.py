@@ -40,6 +40,7 @@ _INSTEAD = {
     **dict.fromkeys(("bounds", "levels", "lower", "range", "upper"), _DECLARED),
     **dict.fromkeys(("random_state", "rng", "seed"), "; runs repeat in dp.simulation(seed=1)"),
     **dict.fromkeys(("alpha", "conf_level", "level"), "; write fit.conf_int(level=0.9)"),
+    "bins": "; write breaks=10",
     "weights": "; sampling weights are declared by dp.design(weights=...)",
 }
 

@@ -446,8 +446,10 @@ def _misread_header(names: tuple[str, ...]) -> str:
 
     Such a name is quoted nowhere: it is a whole line, which is a row where there is no header.
     """
-    if any(mark in name for name in names for mark in "\ufffd\0"):
-        return 'its names are not UTF-8: read it with pandas.read_csv(path, encoding="latin-1")'
+    for mark, encoding in {"\0": "utf-16", "\ufffd": "latin-1"}.items():
+        if any(mark in name for name in names):
+            read = f'pandas.read_csv(path, encoding="{encoding}")'
+            return f"its names are not UTF-8: read it with {read}"
     separators = {";": '";"', "\t": r'"\t"', "|": '"|"'}
     used = [text for mark, text in separators.items() if len(names) == 1 and mark in names[0]]
     if not used:

@@ -33,7 +33,7 @@ def test_names_that_resemble_nothing_are_not_listed(tmp_path):
         ("age\tsex", "utf-8", r'sep="\t"'),
         ("age|sex", "utf-8-sig", 'sep="|"'),
         ("age,gr\u00f6\u00dfe", "latin-1", 'encoding="latin-1"'),
-        ("age,sex", "utf-16", "not UTF-8"),
+        ("age,sex", "utf-16", 'encoding="utf-16"'),
     ],
 )
 def test_a_line_that_was_not_read_as_names_is_not_quoted(tmp_path, line, encoding, remedy):

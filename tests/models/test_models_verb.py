@@ -73,6 +73,7 @@ def test_an_option_that_is_left_out_is_named():
         ("weights", r"weights=; sampling weights are declared by dp\.design\(weights="),
         ("level", r"level=; write fit\.conf_int\(level="),
         ("seed", r"seed=; runs repeat in dp\.simulation\(seed=1\): see help\(dp\.dp_mean\)"),
+        ("bins", r"bins=; write breaks=10: see help"),
     ],
 )
 def test_parameters_of_other_packages_are_answered_with_what_to_write(parameter, instead):
