@@ -21,11 +21,19 @@ from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.coding import of_blocks
 from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Gauss, Laplace, Rounds, choose_strategy
-from dpmodels.mechanisms.add_noise import noise_of
+from dpmodels.mechanisms.add_noise import event_law, noise_of
 from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import AnyStrategy, Facts, Plan, PlanOfStrategy, Registered
-from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
-from dpmodels.mechanisms.regression.scores import column_ranges
+from dpmodels.mechanisms.regression import (
+    REGRESSION,
+    AdaSSP,
+    Ellipsoid,
+    Moments,
+    Scores,
+    ScoresPure,
+)
+from dpmodels.mechanisms.regression.column_location import column_ranges, powers_noise
+from dpmodels.mechanisms.regression.scores import score_sd
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
@@ -42,20 +50,20 @@ from dpmodels.models.linear import sizes_of_scores
 from dpmodels.models.moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec, slots_of
-from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Pufferfish, PureDP
+from dpmodels.privacy import Guarantee, Pufferfish, PureDP
 from dpmodels.released import MomentsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel, layout
 from dpmodels.results.validate import require_law
-from dpmodels.typing import Option
+from dpmodels.typing import Floats, Option
 from dpmodels.verbs import spec_of
 
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
 LARGEST_LUMP = 1e9
-LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
+LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, ScoresPure, Gauss, Laplace, Rounds, UserSupplied)
 # A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
 # the first intervals of slopes beside fixed effects cover too rarely or are lost.
 LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
@@ -67,6 +75,9 @@ LOST_LINE, CLEAR_LINE = 0.2, 1.25
 # Choices: the likely radius of terms, in root mean squares, times that of residuals, in sds; and by
 # how much the noise of one release exceeds that in X'y alone.
 EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
+# A choice by simulation: the predicted ratio of Laplace noise, a geometric mean over slopes, from
+# which on one release is taken. The rounds that find a line cost more of eps than of rho.
+MOST_LAPLACE = 0.75
 ONCE = "one release of moments: all intervals follow from the known noise distribution."
 ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
 NEAR_LINE = "the step to all weights starts from a line that is released near the rows."
@@ -116,7 +127,8 @@ def dp_lm(
         budget. It needs two such levels; the most frequent level stays.
     mechanism : str or instance
         ``"auto"``, ``"scores"`` (a line first, then noisy moments of terms and
-        residuals about it), ``"moments"`` (noisy moments of terms and response),
+        residuals about it), ``"scores_pure"`` (the same with Laplace noise, for
+        ``delta=0``), ``"moments"`` (noisy moments of terms and response),
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
         ``"ellipsoid"`` (moments of the rows in an ellipsoid found first).
 
@@ -152,15 +164,15 @@ def dp_lm(
     for; rows with long terms have less weight, and noise intervals are about the estimate with
     these. It takes neither ``vcov=`` nor ``lump=``.
 
-    ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
-    again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
-    from bounds, levels and budget, as for columns declared to have two values; else
-    ``"moments"``. Where rows were clipped the table says how many. Under
-    ``"scores"`` long rows have less weight, beyond radii that grow with the rows and
-    the budget, and ``noise_int()`` is for least squares with these weights: about
-    coefficients with equal weights it covers too rarely where the relation bends,
-    or where terms have heavy tails. Under ``"ellipsoid"`` coefficients and intervals
-    describe the clipped rows.
+    ``"auto"`` is ``"scores"``, or ``"scores_pure"`` without delta, for rows that can
+    be read again, without ``row_norm``, unless ``"moments"`` is predicted to have
+    less noise from bounds, levels and budget, as for columns declared to have two
+    values; else, and under a survey design without delta, ``"moments"``. Where rows
+    were clipped the table says how many. Under both long rows have less weight,
+    beyond radii that grow with the rows and the budget, and ``noise_int()`` is for
+    least squares with these weights: about coefficients with equal weights it covers
+    too rarely where the relation bends, or where terms have heavy tails. Under
+    ``"ellipsoid"`` coefficients and intervals describe the clipped rows.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.
@@ -264,8 +276,9 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
         is_plain = row_norm is None and bool(equation.terms.names)
         if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
-        if sampling is not None and not isinstance(request.guarantee, PureDP):
-            return "scores", NEAR_LINE
+        if sampling is not None:
+            is_pure = isinstance(request.guarantee, PureDP)
+            return ("moments", ONCE) if is_pure else ("scores", NEAR_LINE)
         return _automatic(design, facts, request.guarantee)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
@@ -302,11 +315,16 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
 def _automatic(
     design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish
 ) -> tuple[str, str]:
-    if not isinstance(guarantee, (ApproxDP, ZCDP)):
+    if isinstance(guarantee, Pufferfish):
         return "moments", ONCE
-    predicted = _predicted_errors(design, facts, guarantee)
-    is_quieter = predicted["scores"] < predicted["moments"]
-    return ("scores", ABOUT_LINE) if is_quieter else ("moments", ONCE)
+    is_pure = isinstance(guarantee, PureDP)
+    about = ScoresPure() if is_pure else Scores()
+    once, lines = _predicted_errors(design, facts, guarantee, about)
+    if is_pure:
+        is_quieter = float(np.log(lines / once).mean()) < math.log(MOST_LAPLACE)
+    else:
+        is_quieter = float(np.median(lines)) < float(np.median(once))
+    return (about.info.name, ABOUT_LINE) if is_quieter else ("moments", ONCE)
 
 
 def _predicted(
@@ -318,7 +336,8 @@ def _predicted(
         return prediction
     columns = len(design.public.names)
     if "final" in plan.scales:
-        strength = rows / (2 * plan.scales["final"] * columns**1.5)
+        noise = event_law(plan.events[0]).sd * plan.scales["final"]
+        strength = rows / (2 * noise * columns**1.5)
     else:
         variances = assumed_variances(design)[:-1]
         levels = np.delete(variances, equation.shown)
@@ -339,8 +358,10 @@ def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Predic
     if not len(variances) or not isinstance(plan, Plan):
         return None
     if "narrowed" in plan.scales:
-        radius = column_ranges(design.public.blocks, design.scaling).radius
-        strength = rows / FILLED / (plan.scales["powers"] * radius)
+        ranges = column_ranges(design.public.blocks, design.scaling)
+        law = event_law(plan.events[0])
+        noise = law.sd * powers_noise(plan, "powers", ranges, law).total * ranges.radius
+        strength = rows / FILLED / noise
         return Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, NUMBERS)
     if not is_one_release(plan):
         return None
@@ -349,22 +370,20 @@ def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Predic
 
 
 def _predicted_errors(
-    design: PrivateDesign, facts: Facts, guarantee: Guarantee
-) -> dict[str, float]:
-    """Return predicted median noise of slopes times the rows, by mechanism of least squares.
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee, about: Scores | ScoresPure
+) -> tuple[Floats, Floats]:
+    """Return the predicted noise of slopes times the rows, of one release and about a line.
 
     Of rows as :mod:`dpmodels.models.assumed_rows` assumes them, whose residuals have the variance
     of the response.
     """
     spread = np.sqrt(assumed_variances(design))
     spread, residual_sd = spread[:-1], float(spread[-1])
-    once, about = Moments().plan(facts, guarantee), Scores().plan(facts, guarantee)
-    noise = 2 * about.scales["final"] / math.sqrt(1 + facts.adjacency.n_public)
+    once = Moments().plan(facts, guarantee)
+    law = event_law(once.events[0])
+    noise = 2 * score_sd(about.plan(facts, guarantee), law)
     length = math.sqrt(facts.columns) * EXPECTED_LIMITS * residual_sd
-    return {
-        "moments": float(np.median(NOISE_IN_GRAM * noise_of(once).off / spread**2)),
-        "scores": float(np.median(noise * length / spread)),
-    }
+    return NOISE_IN_GRAM * noise_of(once, law).off / spread**2, noise * length / spread
 
 
 def _designed(

@@ -199,7 +199,7 @@ class SignedCells(NamedTuple):
     def total(self) -> Cells:
         """Numbers of rows by the absolute residual."""
         above, below = self.above, self.below
-        return Cells(above.radii, above.counts + below.counts, above.sd * math.sqrt(2))
+        return replace(above, counts=above.counts + below.counts, sd=above.sd * math.sqrt(2))
 
     @property
     def lengths(self) -> Floats:
