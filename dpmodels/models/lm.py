@@ -276,10 +276,7 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
         is_plain = row_norm is None and bool(equation.terms.names)
         if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
-        if sampling is not None:
-            is_pure = isinstance(request.guarantee, PureDP)
-            return ("moments", ONCE) if is_pure else ("scores", NEAR_LINE)
-        return _automatic(design, facts, request.guarantee)
+        return _automatic(design, facts, request.guarantee, is_sampled=sampling is not None)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         strategy, reason = choose_strategy(mechanism, REGRESSION, lambda: automatic(private))
@@ -313,11 +310,13 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
 
 
 def _automatic(
-    design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish, *, is_sampled: bool
 ) -> tuple[str, str]:
-    if isinstance(guarantee, Pufferfish):
-        return "moments", ONCE
     is_pure = isinstance(guarantee, PureDP)
+    if isinstance(guarantee, Pufferfish) or (is_sampled and is_pure):
+        return "moments", ONCE
+    if is_sampled:
+        return "scores", NEAR_LINE
     about = ScoresPure() if is_pure else Scores()
     once, lines = _predicted_errors(design, facts, guarantee, about)
     if is_pure:
