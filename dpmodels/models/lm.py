@@ -77,7 +77,7 @@ LOST_LINE, CLEAR_LINE = 0.2, 1.25
 EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
 # A choice by simulation: the predicted ratio of Laplace noise, a geometric mean over slopes, from
 # which on one release is taken. The rounds that find a line cost more of eps than of rho.
-MOST_LAPLACE = 0.75
+MOST_LAPLACE = 0.8
 ONCE = "one release of moments: all intervals follow from the known noise distribution."
 ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
 NEAR_LINE = "the step to all weights starts from a line that is released near the rows."
