@@ -10,10 +10,12 @@ from scipy.stats import binom
 from test_mechanisms_scores import RELATIONS, ROUGH, facts, least_squares, measured, survey
 
 import dpmodels as dp
-from dpmodels.mechanisms.add_noise import LAPLACE
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.regression import ScoresPure, scores
 from dpmodels.mechanisms.regression.column_location import column_ranges, powers_noise
 from dpmodels.noise.lattice import choose_lattice
+from dpmodels.postprocess.ellipsoid import Cells
+from dpmodels.postprocess.score_rounds import LENGTHS
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 from dpmodels.statistics.passes import column_counts
 from dpmodels.statistics.score_moments import power_sums, score_lengths, score_moments
@@ -115,6 +117,35 @@ def test_no_round_has_less_noise_than_it_is_charged_for(relation):
         if name in sensitivities:
             smallest = sensitivities[name] * Fraction(event.multiplier)
             assert smallest < Fraction(plan.scales[name]) < smallest * Fraction(1 + 1e-9)
+
+
+def test_laplace_noise_alone_is_seldom_taken_for_rows():
+    """In 25 cells with a probability below .5 %, as normal noise at the threshold of its sd."""
+    tail = LAPLACE.beyond(scores.FALSE_ALARM) / LAPLACE.sd / GAUSSIAN.beyond(scores.FALSE_ALARM)
+    sds = np.linspace(3, 7, 401)
+    smallest = min(
+        float(sd) for sd in sds if Cells(LENGTHS, np.full(25, sd), 1.0, tail).detected.any()
+    )
+    assert 25 * np.exp(-np.sqrt(2) * smallest) / 2 < 0.006
+    assert smallest < 6
+
+
+def test_auto_without_delta_is_about_a_line_where_that_is_quieter():
+    """Levels and numbers of two values fill their bounds, and a design keeps its moments."""
+    table, book = survey(300)
+    two = {"a": [0, 1, 1] * 100, "b": [0, 1] * 150}
+    both = dp.codebook(**{name: dp.Numeric(0, 1, step=1) for name in two})
+    weights = {"weights": "children", "bounds": (1, 8), "weights_are": "design"}
+
+    def name(formula, rows, declared, **options):
+        with dp.simulation(seed=1):
+            fit = dp.dp_lm(formula, rows, codebook=declared, eps=1.0, **options)
+        return fit.release.info.name
+
+    assert name("y ~ income + region", table, book) == "scores_pure"
+    assert name("b ~ a", two, both) == "moments"
+    declared = book | {"children": (1, 8)}
+    assert name("y ~ income", table, declared, design=dp.design(**weights)) == "moments"
 
 
 @pytest.mark.product
