@@ -39,6 +39,7 @@ from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.models.assumed_rows import (
+    DELTA,
     FILLED,
     NUMBERS,
     Prediction,
@@ -50,7 +51,7 @@ from dpmodels.models.linear import sizes_of_scores
 from dpmodels.models.moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec, slots_of
-from dpmodels.privacy import Guarantee, Pufferfish, PureDP
+from dpmodels.privacy import ApproxDP, Guarantee, Pufferfish, PureDP
 from dpmodels.released import MomentsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import MomentsCall
@@ -75,6 +76,9 @@ LOST_LINE, CLEAR_LINE = 0.2, 1.25
 # Choices: the likely radius of terms, in root mean squares, times that of residuals, in sds; and by
 # how much the noise of one release exceeds that in X'y alone.
 EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
+# Choices: from so many sampling errors on the noise in every slope is warned of without delta, and
+# the budget suggested instead is one of as many.
+MOSTLY_NOISE, ENOUGH = 3.0, 1.0
 # A choice by simulation: the predicted ratio of Laplace noise, a geometric mean over slopes, from
 # which on one release is taken. The rounds that find a line cost more of eps than of rho.
 MOST_LAPLACE = 0.8
@@ -331,6 +335,8 @@ def _predicted(
 ) -> Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
     prediction = _slopes_of_moments(design, plan, rows)
+    if prediction is not None and not prediction.lost and isinstance(plan.guarantee, PureDP):
+        prediction = _mostly_noise(design, plan, rows) or prediction
     if not equation.fixed or prediction is None or prediction.strength < prediction.lost_below:
         return prediction
     columns = len(design.public.names)
@@ -376,13 +382,46 @@ def _predicted_errors(
     Of rows as :mod:`dpmodels.models.assumed_rows` assumes them, whose residuals have the variance
     of the response.
     """
+    once = _noise_once(design, Moments().plan(facts, guarantee))
+    return once, _noise_about_line(design, about.plan(facts, guarantee))
+
+
+def _noise_once(design: PrivateDesign, plan: Plan) -> Floats:
+    noise = noise_of(plan, event_law(plan.events[0])).off
+    return np.asarray(NOISE_IN_GRAM * noise / assumed_variances(design)[:-1])
+
+
+def _noise_about_line(design: PrivateDesign, plan: Plan) -> Floats:
     spread = np.sqrt(assumed_variances(design))
-    spread, residual_sd = spread[:-1], float(spread[-1])
-    once = Moments().plan(facts, guarantee)
-    law = event_law(once.events[0])
-    noise = 2 * score_sd(about.plan(facts, guarantee), law)
-    length = math.sqrt(facts.columns) * EXPECTED_LIMITS * residual_sd
-    return NOISE_IN_GRAM * noise_of(once, law).off / spread**2, noise * length / spread
+    length = math.sqrt(plan.facts.columns) * EXPECTED_LIMITS * float(spread[-1])
+    return 2 * score_sd(plan, event_law(plan.events[0])) * length / spread[:-1]
+
+
+def _mostly_noise(design: PrivateDesign, plan: PlanOfStrategy, rows: int) -> Prediction | None:
+    """Predict noise that is most of every slope's error without delta; None if it is not."""
+    guarantee = plan.guarantee
+    if not isinstance(plan, Plan) or not isinstance(guarantee, PureDP) or not rows:
+        return None
+    spread = np.sqrt(assumed_variances(design))
+    sampling = float(spread[-1]) / spread[:-1] * math.sqrt(rows)
+
+    def ratio(noise: Floats) -> float:
+        return float((noise / sampling).min())
+
+    is_line = "narrowed" in plan.scales
+    per_sampling = ratio(_noise_about_line(design, plan) if is_line else _noise_once(design, plan))
+    if per_sampling < MOSTLY_NOISE:
+        return None
+    gaussian = Scores().plan(plan.facts, ApproxDP(guarantee.eps, DELTA))
+    return Prediction(
+        per_sampling**-2,
+        MOSTLY_NOISE**-2,
+        ENOUGH**-2,
+        "noise will be most of every slope's error",
+        NUMBERS,
+        in_noise=2.0,
+        with_delta=ratio(_noise_about_line(design, gaussian)) < MOSTLY_NOISE,
+    )
 
 
 def _designed(

@@ -1,5 +1,6 @@
 """A line first, then moments about it, with Laplace noise: what it costs and what it reports."""
 
+import warnings
 from fractions import Fraction
 from itertools import product
 
@@ -10,6 +11,7 @@ from scipy.stats import binom
 from test_mechanisms_scores import RELATIONS, ROUGH, facts, least_squares, measured, survey
 
 import dpmodels as dp
+from dpmodels.errors import BudgetWarning
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.regression import ScoresPure, scores
 from dpmodels.mechanisms.regression.column_location import column_ranges, powers_noise
@@ -133,8 +135,8 @@ def test_laplace_noise_alone_is_seldom_taken_for_rows():
 def test_auto_without_delta_is_about_a_line_where_that_is_quieter():
     """Levels and numbers of two values fill their bounds, and a design keeps its moments."""
     table, book = survey(300)
-    two = {"a": [0, 1, 1] * 100, "b": [0, 1] * 150}
-    both = dp.codebook(**{name: dp.Numeric(0, 1, step=1) for name in two})
+    binary = {"a": [0, 1, 1] * 100, "b": [0, 1] * 150}
+    binary_book = dp.codebook(**{name: dp.Numeric(0, 1, step=1) for name in binary})
     weights = {"weights": "children", "bounds": (1, 8), "weights_are": "design"}
 
     def name(formula, rows, declared, **options):
@@ -143,9 +145,22 @@ def test_auto_without_delta_is_about_a_line_where_that_is_quieter():
         return fit.release.info.name
 
     assert name("y ~ income + region", table, book) == "scores_pure"
-    assert name("b ~ a", two, both) == "moments"
+    assert name("b ~ a", binary, binary_book) == "moments"
     declared = book | {"children": (1, 8)}
     assert name("y ~ income", table, declared, design=dp.design(**weights)) == "moments"
+
+
+def test_a_call_whose_errors_are_mostly_noise_is_warned_of():
+    """With what a delta would do; not where noise is less, nor with delta."""
+    table, book = survey(4_000)
+    words = {"codebook": book, "eps": 1.0}
+    expected = "noise will be most of every slope's error .* n = 4,000: delta = 1e-06, or about eps"
+    with pytest.warns(BudgetWarning, match=expected):
+        dp.dp_lm("y ~ income + children + region", table, **words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dp.dp_lm("y ~ income + children + region", table, **words, delta=1e-6)
+        dp.dp_lm("y ~ income + children + region", table, **words | {"eps": 5.0})
 
 
 @pytest.mark.product

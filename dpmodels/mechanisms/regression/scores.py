@@ -281,9 +281,9 @@ def _about_line(
         uneven = _unevenness(chosen, transform, plan, entropy, law)
     left = response - score_rounds.explained_variance(coordinates, covariance)
     terms, residuals = _lengths(passes, coordinates, left, units, plan, entropy, law)
-    noisy = score_rounds.NOISY if law is GAUSSIAN else NOISY_LAPLACE
-    noise_sd = score_sd(plan, law)
-    limits = score_rounds.chosen_limits(terms, residuals, uneven, rows, noise_sd, noisy)
+    damping = score_rounds.NOISY if law is GAUSSIAN else NOISY_LAPLACE
+    multiplier = score_sd(plan, law)
+    limits = score_rounds.chosen_limits(terms, residuals, uneven, rows, multiplier, damping)
     radius, cut = limits.radius, limits.cut
     transform = coordinates.transform(radius, cut) * units
     noisy, n_rows = _moments(passes, transform, radius, "final", plan, entropy, law)
