@@ -247,6 +247,7 @@ REGISTRY: Final = (
     _of("lm", "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
     _of("lm", "b ~ a", "ellipsoid", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _of("lm", "b ~ a", "scores", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
+    _of("lm", "b ~ a", "scores_pure", PURE, TURNED_OF_MANY, 64, 2_500),
     _of("glm", "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
     _of("glm", "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of("glm", "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),

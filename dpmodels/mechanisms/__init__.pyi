@@ -66,6 +66,7 @@ from .regression import Output as Output
 from .regression import RateScores as RateScores
 from .regression import RegressionMechanism as RegressionMechanism
 from .regression import Scores as Scores
+from .regression import ScoresPure as ScoresPure
 from .sampled import SAMPLED as SAMPLED
 from .scalar import MEANS as MEANS
 from .scalar import QUANTILES as QUANTILES

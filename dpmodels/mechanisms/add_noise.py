@@ -170,13 +170,21 @@ class Law(NamedTuple):
     draw: Callable[[float, int, Entropy], Integers]  # Takes scale, size and entropy
     sd: float  # Standard deviation in units of the scale, for scales of many steps
     smallest: float = SMALLEST_SCALE  # Scale that counts as many steps
+    # Scale on the diagonal of a symmetric matrix, in units of that off it.
+    diagonal: float = math.sqrt(2)
+    room: float = 1.0  # Times the scale, what a lattice has to hold
     # What noise of scale 1 exceeds with a small probability.
     beyond: Callable[[float], float] = lambda chance: -float(ndtri(chance))
 
 
 GAUSSIAN = Law(discrete_gaussian, 1.0)
 LAPLACE = Law(
-    discrete_laplace, math.sqrt(2), SMALLEST_LAPLACE, lambda chance: -math.log(2 * chance)
+    discrete_laplace,
+    sd=math.sqrt(2),
+    smallest=SMALLEST_LAPLACE,
+    diagonal=1.0,
+    room=ROOM,
+    beyond=lambda chance: -math.log(2 * chance),
 )
 
 

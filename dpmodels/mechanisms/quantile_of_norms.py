@@ -18,7 +18,6 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
-    ROOM,
     ROUND_UP,
     SMALLEST_SCALE,
     UNITS,
@@ -233,7 +232,7 @@ def _longest(facts: RegressionFacts) -> Longest:
 
 def bought_lattice(facts: RegressionFacts, scale: float, law: Law) -> Lattice:
     """Return the lattice of weighted rows."""
-    return choose_lattice(facts.columns, (ROOM if law is LAPLACE else 1.0) * scale)
+    return choose_lattice(facts.columns, law.room * scale)
 
 
 def both_matrices(

@@ -46,7 +46,7 @@ from dpmodels.arguments import between, option
 from dpmodels.design import Scaling
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import ROOM, noised_symmetric
+from dpmodels.mechanisms.add_noise import noised_symmetric
 from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.mechanisms.regression.ellipsoid import rows_within
@@ -161,7 +161,7 @@ class RobustCovariance(OfBase, OfPasses):
             statistic = clipped.measured(person_score_squares, scaled_score, finer, places)
         exact, _ = statistic.cross()
         steps = max(scale * finer.radius**2, add_noise.SMALLEST_SCALE)
-        off = steps if law is add_noise.LAPLACE else steps / math.sqrt(2)
+        off = steps / law.diagonal
         unit = (longest / finer.steps) ** 2
         squares = noised_symmetric(exact, steps, off, entropy, law) * unit
         person = plan.facts.adjacency.person if self.vcov == "cluster" else None
@@ -224,4 +224,4 @@ def _covariances(equations: NormalEquations, theta: Floats) -> tuple[Floats, Flo
 
 
 def _lattice(columns: int, scale: float, event: Event) -> Lattice:
-    return choose_lattice(columns, scale * (ROOM if isinstance(event, LaplaceEvent) else 1.0))
+    return choose_lattice(columns, scale * add_noise.event_law(event).room)

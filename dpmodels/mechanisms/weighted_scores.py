@@ -242,7 +242,7 @@ class ScoreNoise:
         factors = strata.factors or (1.0,)
         least = math.sqrt(min(factors) / max(factors))
         steps = max(plan.scales[SQUARES] * finer.radius**2, add_noise.SMALLEST_SCALE)
-        off = steps if law is add_noise.LAPLACE else steps / math.sqrt(2)
+        off = steps / law.diagonal
         sizes = [math.floor(mark * finer.radius) for mark in self.marks]
         # Of a sum of scores that are at most 1 long.
         sum_sd = law.sd * off / finer.steps / (sizes[0] * least)
@@ -273,8 +273,7 @@ class ScoreNoise:
 
     def _lattice(self, plan: Plan | RegressionPlan) -> Lattice:
         """Return the lattice of the scores."""
-        is_laplace = isinstance(plan.events[-1], LaplaceEvent)
-        scale = plan.scales[SQUARES] * (add_noise.ROOM if is_laplace else 1.0)
+        scale = plan.scales[SQUARES] * add_noise.event_law(plan.events[-1]).room
         return self.lattice_of_rows(choose_lattice(self.size, scale), plan)
 
     def lattice_of_rows(self, lattice: Lattice, plan: Plan | RegressionPlan) -> Lattice:

@@ -59,6 +59,7 @@ OUTCOME = 0.3 * 0.7
 # Rows of a cell in noise sds of their number: fewer are lost, so many are mostly detected.
 LOST_ROWS, CLEAR_ROWS = 1.0, 6.0
 
+DELTA: Final = 1e-6  # Suggested where a call has none
 # A choice: larger multiples of the budget are not suggested.
 LARGEST_FACTOR = 1e4
 
@@ -69,11 +70,13 @@ EQUAL_GROUPS = "groups are of one size"
 class Prediction(NamedTuple):
     """How clear a release will be, in units in which all is lost below `lost_below`."""
 
-    strength: float  # Proportional to the number of rows and to one over the noise
+    strength: float  # Proportional to the number of rows, and to a power of one over the noise
     lost_below: float
     clear_from: float  # From which on most releases have what is lacking
     lacking: str
     assumption: str
+    in_noise: float = 1.0  # The power of one over the noise to which it is proportional
+    with_delta: bool = False  # Whether a small delta at the same eps is known to be enough
 
     @property
     def lost(self) -> bool:

@@ -21,16 +21,25 @@ from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.coding import of_blocks
 from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Gauss, Laplace, Rounds, choose_strategy
-from dpmodels.mechanisms.add_noise import noise_of
+from dpmodels.mechanisms.add_noise import event_law, noise_of
 from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import AnyStrategy, Facts, Plan, PlanOfStrategy, Registered
-from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
-from dpmodels.mechanisms.regression.scores import column_ranges
+from dpmodels.mechanisms.regression import (
+    REGRESSION,
+    AdaSSP,
+    Ellipsoid,
+    Moments,
+    Scores,
+    ScoresPure,
+)
+from dpmodels.mechanisms.regression.column_location import column_ranges, powers_noise
+from dpmodels.mechanisms.regression.scores import score_sd
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.models.assumed_rows import (
+    DELTA,
     FILLED,
     NUMBERS,
     Prediction,
@@ -42,20 +51,20 @@ from dpmodels.models.linear import sizes_of_scores
 from dpmodels.models.moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec, slots_of
-from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Pufferfish, PureDP
+from dpmodels.privacy import ApproxDP, Guarantee, Pufferfish, PureDP
 from dpmodels.released import MomentsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel, layout
 from dpmodels.results.validate import require_law
-from dpmodels.typing import Option
+from dpmodels.typing import Floats, Option
 from dpmodels.verbs import spec_of
 
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
 LARGEST_LUMP = 1e9
-LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
+LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, ScoresPure, Gauss, Laplace, Rounds, UserSupplied)
 # A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
 # the first intervals of slopes beside fixed effects cover too rarely or are lost.
 LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
@@ -67,6 +76,12 @@ LOST_LINE, CLEAR_LINE = 0.2, 1.25
 # Choices: the likely radius of terms, in root mean squares, times that of residuals, in sds; and by
 # how much the noise of one release exceeds that in X'y alone.
 EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
+# Choices: from so many sampling errors on the noise in every slope is warned of without delta, and
+# the budget suggested instead is one of as many.
+MOSTLY_NOISE, ENOUGH = 3.0, 1.0
+# A choice by simulation: the predicted ratio of Laplace noise, a geometric mean over slopes, from
+# which on one release is taken. The rounds that find a line cost more of eps than of rho.
+MOST_LAPLACE = 0.8
 ONCE = "one release of moments: all intervals follow from the known noise distribution."
 ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
 NEAR_LINE = "the step to all weights starts from a line that is released near the rows."
@@ -116,7 +131,8 @@ def dp_lm(
         budget. It needs two such levels; the most frequent level stays.
     mechanism : str or instance
         ``"auto"``, ``"scores"`` (a line first, then noisy moments of terms and
-        residuals about it), ``"moments"`` (noisy moments of terms and response),
+        residuals about it), ``"scores_pure"`` (the same with Laplace noise, for
+        ``delta=0``), ``"moments"`` (noisy moments of terms and response),
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
         ``"ellipsoid"`` (moments of the rows in an ellipsoid found first).
 
@@ -152,15 +168,15 @@ def dp_lm(
     for; rows with long terms have less weight, and noise intervals are about the estimate with
     these. It takes neither ``vcov=`` nor ``lump=``.
 
-    ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
-    again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
-    from bounds, levels and budget, as for columns declared to have two values; else
-    ``"moments"``. Where rows were clipped the table says how many. Under
-    ``"scores"`` long rows have less weight, beyond radii that grow with the rows and
-    the budget, and ``noise_int()`` is for least squares with these weights: about
-    coefficients with equal weights it covers too rarely where the relation bends,
-    or where terms have heavy tails. Under ``"ellipsoid"`` coefficients and intervals
-    describe the clipped rows.
+    ``"auto"`` is ``"scores"``, or ``"scores_pure"`` without delta, for rows that can
+    be read again, without ``row_norm``, unless ``"moments"`` is predicted to have
+    less noise from bounds, levels and budget, as for columns declared to have two
+    values; else, and under a survey design without delta, ``"moments"``. Where rows
+    were clipped the table says how many. Under both long rows have less weight,
+    beyond radii that grow with the rows and the budget, and ``noise_int()`` is for
+    least squares with these weights: about coefficients with equal weights it covers
+    too rarely where the relation bends, or where terms have heavy tails. Under
+    ``"ellipsoid"`` coefficients and intervals describe the clipped rows.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.
@@ -264,9 +280,7 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
         is_plain = row_norm is None and bool(equation.terms.names)
         if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
-        if sampling is not None and not isinstance(request.guarantee, PureDP):
-            return "scores", NEAR_LINE
-        return _automatic(design, facts, request.guarantee)
+        return _automatic(design, facts, request.guarantee, is_sampled=sampling is not None)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         strategy, reason = choose_strategy(mechanism, REGRESSION, lambda: automatic(private))
@@ -300,13 +314,20 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
 
 
 def _automatic(
-    design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish, *, is_sampled: bool
 ) -> tuple[str, str]:
-    if not isinstance(guarantee, (ApproxDP, ZCDP)):
+    is_pure = isinstance(guarantee, PureDP)
+    if isinstance(guarantee, Pufferfish) or (is_sampled and is_pure):
         return "moments", ONCE
-    predicted = _predicted_errors(design, facts, guarantee)
-    is_quieter = predicted["scores"] < predicted["moments"]
-    return ("scores", ABOUT_LINE) if is_quieter else ("moments", ONCE)
+    if is_sampled:
+        return "scores", NEAR_LINE
+    about = ScoresPure() if is_pure else Scores()
+    once, lines = _predicted_errors(design, facts, guarantee, about)
+    if is_pure:
+        is_quieter = float(np.log(lines / once).mean()) < math.log(MOST_LAPLACE)
+    else:
+        is_quieter = float(np.median(lines)) < float(np.median(once))
+    return (about.info.name, ABOUT_LINE) if is_quieter else ("moments", ONCE)
 
 
 def _predicted(
@@ -314,11 +335,14 @@ def _predicted(
 ) -> Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
     prediction = _slopes_of_moments(design, plan, rows)
+    if prediction is not None and not prediction.lost and isinstance(plan.guarantee, PureDP):
+        prediction = _mostly_noise(design, plan, rows) or prediction
     if not equation.fixed or prediction is None or prediction.strength < prediction.lost_below:
         return prediction
     columns = len(design.public.names)
     if "final" in plan.scales:
-        strength = rows / (2 * plan.scales["final"] * columns**1.5)
+        noise = event_law(plan.events[0]).sd * plan.scales["final"]
+        strength = rows / (2 * noise * columns**1.5)
     else:
         variances = assumed_variances(design)[:-1]
         levels = np.delete(variances, equation.shown)
@@ -339,8 +363,10 @@ def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Predic
     if not len(variances) or not isinstance(plan, Plan):
         return None
     if "narrowed" in plan.scales:
-        radius = column_ranges(design.public.blocks, design.scaling).radius
-        strength = rows / FILLED / (plan.scales["powers"] * radius)
+        ranges = column_ranges(design.public.blocks, design.scaling)
+        law = event_law(plan.events[0])
+        noise = law.sd * powers_noise(plan, "powers", ranges, law).total * ranges.radius
+        strength = rows / FILLED / noise
         return Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, NUMBERS)
     if not is_one_release(plan):
         return None
@@ -349,22 +375,53 @@ def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Predic
 
 
 def _predicted_errors(
-    design: PrivateDesign, facts: Facts, guarantee: Guarantee
-) -> dict[str, float]:
-    """Return predicted median noise of slopes times the rows, by mechanism of least squares.
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee, about: Scores | ScoresPure
+) -> tuple[Floats, Floats]:
+    """Return the predicted noise of slopes times the rows, of one release and about a line.
 
     Of rows as :mod:`dpmodels.models.assumed_rows` assumes them, whose residuals have the variance
     of the response.
     """
+    once = _noise_once(design, Moments().plan(facts, guarantee))
+    return once, _noise_about_line(design, about.plan(facts, guarantee))
+
+
+def _noise_once(design: PrivateDesign, plan: Plan) -> Floats:
+    noise = noise_of(plan, event_law(plan.events[0])).off
+    return np.asarray(NOISE_IN_GRAM * noise / assumed_variances(design)[:-1])
+
+
+def _noise_about_line(design: PrivateDesign, plan: Plan) -> Floats:
     spread = np.sqrt(assumed_variances(design))
-    spread, residual_sd = spread[:-1], float(spread[-1])
-    once, about = Moments().plan(facts, guarantee), Scores().plan(facts, guarantee)
-    noise = 2 * about.scales["final"] / math.sqrt(1 + facts.adjacency.n_public)
-    length = math.sqrt(facts.columns) * EXPECTED_LIMITS * residual_sd
-    return {
-        "moments": float(np.median(NOISE_IN_GRAM * noise_of(once).off / spread**2)),
-        "scores": float(np.median(noise * length / spread)),
-    }
+    length = math.sqrt(plan.facts.columns) * EXPECTED_LIMITS * float(spread[-1])
+    return 2 * score_sd(plan, event_law(plan.events[0])) * length / spread[:-1]
+
+
+def _mostly_noise(design: PrivateDesign, plan: PlanOfStrategy, rows: int) -> Prediction | None:
+    """Predict noise that is most of every slope's error without delta; None if it is not."""
+    guarantee = plan.guarantee
+    if not isinstance(plan, Plan) or not isinstance(guarantee, PureDP) or not rows:
+        return None
+    spread = np.sqrt(assumed_variances(design))
+    sampling = float(spread[-1]) / spread[:-1] * math.sqrt(rows)
+
+    def ratio(noise: Floats) -> float:
+        return float((noise / sampling).min())
+
+    is_line = "narrowed" in plan.scales
+    per_sampling = ratio(_noise_about_line(design, plan) if is_line else _noise_once(design, plan))
+    if per_sampling < MOSTLY_NOISE:
+        return None
+    gaussian = Scores().plan(plan.facts, ApproxDP(guarantee.eps, DELTA))
+    return Prediction(
+        per_sampling**-2,
+        MOSTLY_NOISE**-2,
+        ENOUGH**-2,
+        "noise will be most of every slope's error",
+        NUMBERS,
+        in_noise=2.0,
+        with_delta=ratio(_noise_about_line(design, gaussian)) < MOSTLY_NOISE,
+    )
 
 
 def _designed(

@@ -25,6 +25,7 @@ from dpmodels.design.parts import SampledPlaces
 from dpmodels.frames.progress import as_one_of_many
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.assumed_rows import (
+    DELTA,
     LARGEST_FACTOR,
     AssumedRows,
     DrawnRows,
@@ -60,7 +61,6 @@ DOUBLINGS: Final = int(math.log2(LARGEST_FACTOR))
 # Of as many calls it is remembered what they will identify: a choice.
 REMEMBERED: Final = 1_000
 _remembered: dict[tuple[object, ...], bool] = {}
-DELTA: Final = 1e-6  # Suggested where a call has none
 MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
 ASSUMED: Final = (
     "numbers have a standard deviation of a twelfth of their range and levels are equally common"
@@ -274,9 +274,11 @@ def _spec_at(request: Request, guarantee: Guarantee) -> VerbSpec[object]:
 
 def _warn(prediction: Prediction, spec: VerbSpec[object], choice: Planned, n_rows: int) -> None:
     request, factor = spec.request, prediction.clear_from / prediction.strength
-    hints = [f"delta = {DELTA:g}"] * _delta_suffices(spec, choice, n_rows)
+    with_delta = prediction.with_delta or _delta_suffices(spec, choice, n_rows)
+    hints = [f"delta = {DELTA:g}"] * with_delta
     if factor <= LARGEST_FACTOR:
-        budget = enlarged(request.private, choice.plan.events, factor).describe()
+        less_noise = factor ** (1 / prediction.in_noise)
+        budget = enlarged(request.private, choice.plan.events, less_noise).describe()
         hints += [f"about {budget}", f"n = {round(two_digits(n_rows * factor)):,}"]
     else:
         hints.append(f"more than {LARGEST_FACTOR:,.0f} times as many rows")

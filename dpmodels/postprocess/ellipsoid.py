@@ -34,6 +34,8 @@ class Cells:
     radii: Floats
     counts: Floats
     sd: float
+    # How many times farther the noise reaches than normal noise of that sd.
+    tail: float = 1.0
 
     @property
     def detected(self) -> Floats:
@@ -41,7 +43,7 @@ class Cells:
 
         The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
         """
-        faint = self.sd * (math.sqrt(2 * math.log(self.counts.size)) + 1)
+        faint = self.sd * self.tail * (math.sqrt(2 * math.log(self.counts.size)) + 1)
         return np.where(self.counts > faint, self.counts, 0.0)
 
     @property

@@ -199,7 +199,7 @@ class SignedCells(NamedTuple):
     def total(self) -> Cells:
         """Numbers of rows by the absolute residual."""
         above, below = self.above, self.below
-        return Cells(above.radii, above.counts + below.counts, above.sd * math.sqrt(2))
+        return replace(above, counts=above.counts + below.counts, sd=above.sd * math.sqrt(2))
 
     @property
     def lengths(self) -> Floats:
@@ -213,7 +213,12 @@ class SignedCells(NamedTuple):
 
 
 def chosen_limits(
-    terms: Cells, signed: SignedCells, uneven: Floats, rows: float, multiplier: float
+    terms: Cells,
+    signed: SignedCells,
+    uneven: Floats,
+    rows: float,
+    multiplier: float,
+    noisy: float = NOISY,
 ) -> Limits:
     """Return up to which length of (1, z) and which residual rows are kept whole at last.
 
@@ -246,7 +251,7 @@ def chosen_limits(
     squares_sd = math.sqrt(8) * multiplier * parameters * radius**2 / rows
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
     allowed &= (radius <= LONGEST) | (squares_sd <= MOST_NOISE)
-    caution = CAUTION / (1 + NOISY * terms.sd / rows)
+    caution = CAUTION / (1 + noisy * terms.sd / rows)
     slopes = shift**2 + (skew[:, 1:] ** 2).sum(axis=1) / parameters
     error = noise**2 + caution**2 * slopes + skew[:, 0] ** 2 / parameters
     error = np.where(allowed, error, math.inf)

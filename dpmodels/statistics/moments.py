@@ -121,7 +121,7 @@ def absolute_weights(adjacency: Adjacency, columns: int, *, centred: bool) -> Mo
     count = share / columns ** (2 / 3)
     if adjacency.n_public:
         weights = MomentWeights(0.0, mean)
-        count = max(count, _absolute_between(columns, mean) - _absolute_alone(columns, weights))
+        count = max(count, absolute_between(columns, mean) - _absolute_alone(columns, weights))
     return MomentWeights(count, mean)
 
 
@@ -152,14 +152,15 @@ def absolute_sensitivity(adjacency: Adjacency, columns: int, weights: MomentWeig
     alone = _absolute_alone(columns, weights)
     if not adjacency.n_public:
         return alone
-    return max(alone, _absolute_between(columns, weights.mean))
+    return max(alone, absolute_between(columns, weights.mean))
 
 
 def _absolute_alone(columns: int, weights: MomentWeights) -> float:
     return weights.count + weights.mean * math.sqrt(columns) + (columns + 1) / 2
 
 
-def _absolute_between(columns: int, mean: float) -> float:
+def absolute_between(columns: int, mean: float) -> float:
+    """Return the most that two complete rows differ by, the mean with a weight."""
     constant = min(columns / math.sqrt(2) + 1, math.sqrt(columns * (columns + 3) / 2))
     constant = constant if columns > 1 else 1.0
     linear = mean * math.sqrt(columns)

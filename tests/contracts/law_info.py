@@ -15,7 +15,7 @@ from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 SECTIONS = ("Theorem", "Sensitivity", "Noise", "Numerics", "Source")
 NUMERICS = ("exact lattice", "idealised")
 # Modules of families that hold no mechanism of their own.
-HELPERS = {"protocol", "product_moments", "row_location", "tabulated"}
+HELPERS = {"column_location", "protocol", "product_moments", "row_location", "tabulated"}
 OWN_TESTS = Path(__file__).parents[1] / "mechanisms"
 
 

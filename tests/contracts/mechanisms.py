@@ -154,6 +154,13 @@ MECHANISMS = (
         weighted=False,
         rereads=True,
     ),
+    Mechanism(
+        *("scores_pure", PURE, "regression"),
+        law="laplace",
+        counts="laplace",
+        weighted=False,
+        rereads=True,
+    ),
     Mechanism("objective", BARE, "coefficients", rereads=True),
     Mechanism("objective", GAUSSIAN, "coefficients", rereads=True),
     Mechanism("gradients", GAUSSIAN, "coefficients", norm="L2", rereads=True),

@@ -50,7 +50,7 @@ def law_of(case: Any, part: str) -> str:
 
 def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the number of rows, their sum and their second moment."""
-    if case.mechanism.name == "scores":
+    if case.mechanism.name.startswith("scores"):
         return about_lines(case, data, releases)
     strategy, design, statistic, plan = case.crossing(case.formula, data, case.book)
     lattice = plan.lattice
@@ -105,7 +105,9 @@ def about_lines(case: Any, data: Any, releases: int) -> dict[str, Noise]:
             }
             for part, draw in draws.items():
                 by_part[part].append(draw / getattr(release.noise, part))
-    return {part: Noise("gaussian", np.array(draws)) for part, draws in by_part.items()}
+    law = case.mechanism.law
+    units = LAWS[law][1]
+    return {part: Noise(law, np.array(draws) * units) for part, draws in by_part.items()}
 
 
 def releases_of(crossing: Any, releases: int) -> list[Any]:

@@ -25,7 +25,7 @@ ORDINARY = [
     if case.mechanism.name not in LISTED
 ]
 # Of few rows its axes follow from noise, and are those of the kernel of the linear algebra.
-DELICATE = ("scores",)
+DELICATE = ("scores", "scores_pure")
 # An optimisation of its scales takes 50 ms a plan.
 SLOW_PLANS = ("adaptive", "adaptive_pure")
 

@@ -9,7 +9,7 @@ from dpmodels.design import private_design
 from dpmodels.digest import release_digest
 from dpmodels.mechanisms import Ellipsoid, Facts, Gauss, Rounds, RoundsPure
 from dpmodels.mechanisms.clipping_shells import BEYOND
-from dpmodels.mechanisms.regression import Moments, Scores
+from dpmodels.mechanisms.regression import Moments, Scores, ScoresPure
 from dpmodels.mechanisms.robust_covariance import RobustCovariance
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency
@@ -26,9 +26,11 @@ MECHANISMS = {
     "gauss, tails": Gauss(fourth=True),
     "ellipsoid": Ellipsoid(),
     "scores": Scores(),
+    "scores_pure": ScoresPure(),
     "moments, HC": RobustCovariance(Moments()),
     "ellipsoid, HC": RobustCovariance(Ellipsoid()),
     "scores, HC": RobustCovariance(Scores()),
+    "scores_pure, HC": RobustCovariance(ScoresPure()),
     "rounds, HC": RobustCovariance(Rounds(), intercept=False),
     "rounds_pure, HC": RobustCovariance(RoundsPure()),
 }
@@ -88,7 +90,7 @@ def test_whatever_the_answers_a_round_costs_its_event_and_nothing_else_is_told(n
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize("name", ["rounds", "rounds, tails", "ellipsoid", "scores"])
+@pytest.mark.parametrize("name", ["rounds", "rounds, tails", "ellipsoid", "scores", "scores_pure"])
 def test_the_smallest_budgets_that_a_plan_accepts_give_a_release(name, relation):
     mechanism = MECHANISMS[name]
     plan = mechanism.plan(Facts(3, adjacency(relation), centred=True), ZCDP(1e-20))

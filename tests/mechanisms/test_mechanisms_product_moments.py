@@ -8,7 +8,7 @@ from dpmodels.design.regression import joint_design
 from dpmodels.formula.centring import centred_sides, product_centres
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms.regression import Scores, scores
+from dpmodels.mechanisms.regression import Scores, column_location
 from dpmodels.mechanisms.regression.product_moments import put_products
 from dpmodels.noise import seeded
 from dpmodels.privacy import ApproxDP, adjacency
@@ -72,7 +72,7 @@ def test_rounds_of_scores_start_with_it():
     table["y"] = rng.uniform(0, 60, 20_000)
     plan = Scores().plan(Facts(4, adjacency("replace"), centred=True), ApproxDP(1e9, 1e-6))
     passes = Scores().measure(private_regression("y ~ x * z", table, BOOK), plan)
-    columns = scores.released_columns(passes, plan, seeded(2))
+    columns = column_location.released_columns(passes, plan, seeded(2))
     spread = np.sqrt(np.diag(columns.covariance))
     correlations = (columns.covariance / np.outer(spread, spread))[:3, :3]
     exact = np.corrcoef([table["x"], table["z"], table["x"] * table["z"]])

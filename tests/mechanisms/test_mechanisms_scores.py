@@ -16,7 +16,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
-from dpmodels.mechanisms.regression import Scores, scores
+from dpmodels.mechanisms.regression import Scores, column_location, scores
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import choose_lattice, lengths, to_lattice
 from dpmodels.postprocess.ellipsoid import Cells
@@ -104,7 +104,7 @@ def test_a_pure_guarantee_is_refused():
 def rounds_of(passes, plan):
     """Each round's answer for some rows, in units of its noise."""
     size, weight, scales = plan.facts.columns, gaussian_count(plan.facts, 1.0), plan.scales
-    ranges = scores.column_ranges(passes.blocks, passes.scaling)
+    ranges = column_location.column_ranges(passes.blocks, passes.scaling)
     lattice = choose_lattice(len(ranges.column), scales["powers"])
     sums = passes.measured(power_sums, ranges.powers, lattice).cross()[0].astype(float)
     sums[0] *= weight.total / weight.rows
@@ -181,7 +181,7 @@ def test_powers_of_factors_and_products_stay_in_their_ball(formula):
     levels = np.repeat(list("abcd"), 4)
     table = {"x1": np.tile([-2, 5, 0, 1.0], 4), "g": levels, "y": np.tile([0, 3.0], 8)}
     design = private_regression(formula, table, book)
-    ranges = scores.column_ranges(design.public.blocks, design.scaling)
+    ranges = column_location.column_ranges(design.public.blocks, design.scaling)
     plan = Scores().plan(facts(len(design.public.names)), ZCDP(0.5))
     lattice = choose_lattice(len(ranges.column), plan.scales["powers"])
     rows = _coded(design, plan.lattice)
@@ -297,7 +297,7 @@ def test_auto_is_of_public_facts():
 
     assert name() == name(table[:20]) == name(adjacency="add-remove") == "scores"
     assert name(iter([table])) == "moments"
-    assert name(delta=0.0) == "moments"
+    assert name(delta=0.0) == "scores_pure"
     assert name(row_norm=1.0) == "moments"
     assert name(formula="y ~ 1") == "moments"
     assert name(weights="children") == "scores"
@@ -535,7 +535,7 @@ def test_powers_are_those_of_operations_one_after_another(weights):
     rows = np.column_stack([rng.uniform(-1, 1, (400, 3)), rng.uniform(0, 2, 400)])
     rows[::9, 1] = np.nan
     passes = measured(rows[:, : 3 + (weights is not None)], plan, weights=weights)
-    ranges = scores.column_ranges(passes.blocks, passes.scaling)
+    ranges = column_location.column_ranges(passes.blocks, passes.scaling)
     for half in (ranges.half, ranges.half / 40):
         powers = replace(ranges, half=half).powers
         finer = choose_lattice(len(powers.column), plan.scales["powers"])
@@ -566,7 +566,7 @@ def test_the_distance_that_most_rows_are_within_is_that_of_the_rows():
     signs = np.random.default_rng(1).choice([-1, 1], size=(4000, 3))
     plan = Scores().plan(facts(), ZCDP(10.0))
     passes = measured(signs * [0.1, 0.4, 0.1], plan)
-    outer, inner, n_rows = scores.column_distances(passes, np.zeros(3), plan, seeded(1))
+    outer, inner, n_rows = column_location.column_distances(passes, np.zeros(3), plan, seeded(1))
     assert n_rows == pytest.approx(4000, rel=0.01)
     assert (outer >= [0.1, 0.4, 0.1]).all()
     assert (outer <= 2**0.51 * np.array([0.1, 0.4, 0.1])).all()

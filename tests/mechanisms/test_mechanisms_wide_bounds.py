@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms.regression import Scores, scores
+from dpmodels.mechanisms.regression import Scores, column_location
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, adjacency
 from tests.private_rows import private_regression
@@ -18,9 +18,10 @@ def test_the_noise_of_a_variance_counts_that_of_a_mean_off_the_middle():
     plan = Scores().plan(Facts(2, adjacency("replace"), centred=True), ZCDP(1.0))
     book = dp.codebook(x=(-1, 1), y=(-1, 1))
     passes = Scores().measure(private_regression("y ~ x", rows, book), plan)
-    ranges = scores.column_ranges(passes.blocks, passes.scaling)
+    ranges = column_location.column_ranges(passes.blocks, passes.scaling)
     draws = [
-        scores.released_powers(passes, ranges, "powers", plan, seeded(seed)) for seed in range(400)
+        column_location.released_powers(passes, ranges, "powers", plan, seeded(seed))
+        for seed in range(400)
     ]
     errors = np.std([draw.variance for draw in draws], axis=0)
     np.testing.assert_allclose(draws[0].variance_noise / errors, 1, atol=0.18)
@@ -29,7 +30,7 @@ def test_the_noise_of_a_variance_counts_that_of_a_mean_off_the_middle():
 
 def located(mean, variance, *, hidden, noise):
     scalars = (np.array([value]) for value in (mean, variance, hidden, noise, noise**2))
-    return scores.PowerLocations(*scalars, 1000.0, 1000)
+    return column_location.PowerLocations(*scalars, 1000.0, 1000)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def located(mean, variance, *, hidden, noise):
 def test_rows_at_one_distance_on_one_side_are_near_each_other(shift, hidden, spread):
     first = located(0.0, 100.0, hidden=True, noise=1.0)
     second = located(shift, 16.0, hidden=hidden, noise=0.1)
-    variance = scores._counted_variances(first, second, np.array([2.1]), np.array([1.4]))
+    variance = column_location._counted_variances(first, second, np.array([2.1]), np.array([1.4]))
     assert variance == pytest.approx(spread**2)
 
 

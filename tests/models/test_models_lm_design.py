@@ -46,7 +46,9 @@ def covariance(stored):
 
 
 @pytest.mark.expensive
-@pytest.mark.parametrize(("kind", "mechanism"), list(product(DESIGNS, ["moments", "scores"])))
+@pytest.mark.parametrize(
+    ("kind", "mechanism"), list(product(DESIGNS, ["moments", "scores", "scores_pure"]))
+)
 def test_a_huge_budget_gives_r_svyglm(kind, mechanism):
     """Errors to the lattice of squared scores, where residuals are not cut."""
     stored = STORED[kind]["gaussian"]

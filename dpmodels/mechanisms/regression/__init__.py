@@ -10,6 +10,7 @@ from dpmodels.mechanisms.regression.objective import Objective as Objective
 from dpmodels.mechanisms.regression.objective import Output as Output
 from dpmodels.mechanisms.regression.rate_scores import RateScores as RateScores
 from dpmodels.mechanisms.regression.scores import Scores as Scores
+from dpmodels.mechanisms.regression.scores import ScoresPure as ScoresPure
 
 # Of the moments of rows, the response last.
 REGRESSION: dict[str, type[CovarianceMechanism]] = {
@@ -17,6 +18,7 @@ REGRESSION: dict[str, type[CovarianceMechanism]] = {
     "adassp": AdaSSP,
     "ellipsoid": Ellipsoid,
     "scores": Scores,
+    "scores_pure": ScoresPure,
 }
 # Of coefficients.
 COEFFICIENTS: dict[str, type[RegressionMechanism]] = {

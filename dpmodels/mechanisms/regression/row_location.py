@@ -10,8 +10,8 @@ first alone under pure noise:
 - numbers of complete rows by outcome, of which a row is in one at most: L2 sensitivity √2 when a
   row is replaced, 1 when it is added or removed, L1 sensitivity 2 and 1;
 - sums of columns and of their squares, three times, and numbers of rows by the size of each column,
-  twice, as in :mod:`dpmodels.mechanisms.regression.scores`: in bounds a thousand times too wide
-  the first mean is farther from the rows than they are from each other;
+  twice, as in :mod:`dpmodels.mechanisms.regression.column_location`: in bounds a thousand
+  times too wide the first mean is farther from the rows than they are from each other;
 - second moments of the terms in axes by these, of rows within a public radius: L2 sensitivity √2
   when a row is replaced, 1 when it is added or removed;
 - numbers of rows by their length in the final axes: √2 and 1.
@@ -36,7 +36,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan, RegressionFacts, RegressionPlan
-from dpmodels.mechanisms.regression.scores import (
+from dpmodels.mechanisms.regression.column_location import (
     column_distances,
     column_ranges,
     released_columns,
