@@ -110,13 +110,13 @@ def test_only_public_facts_go_out_and_only_integers_come_back(synchronous, monke
 @pytest.mark.product
 def test_only_the_wanted_columns_are_read(synchronous, tmp_path, monkeypatch):
     scattered().to_parquet(tmp_path)
-    recorded, measured = [], dask_rows._measured
+    recorded, bound = [], dask_rows.NativeRows
 
-    def watched(part, recipe, partition_info=None):
+    def watched(part):
         recorded.append(tuple(part.columns))
-        return measured(part, recipe, partition_info)
+        return bound(part)
 
-    monkeypatch.setattr(dask_rows, "_measured", watched)
+    monkeypatch.setattr(dask_rows, "NativeRows", watched)
     VERBS["mean wage ~ sex"].ask(dd.read_parquet(tmp_path), codebook=BOOK)
     assert set(recorded) <= {("wage", "sex"), ("sex", "wage")}
 
