@@ -467,9 +467,7 @@ def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoor
     Correlations are shrunk towards 0 by what of them may be noise, and so is the line.
     """
     shift, scatter = _centred(moments.gram)
-    floor = min(0.25, LEAST_VARIANCE + LEAST_IN_NOISE * moments.gram_sd)
-    np.fill_diagonal(scatter, np.maximum(np.diagonal(scatter), floor))
-    covariance, remaining = shrunk_gram(scatter, moments.gram_variances[1:, 1:], now.spread)
+    covariance, remaining = shrunk_covariance(scatter, moments.gram_sd, now.spread)
     spread = np.sqrt(np.diagonal(covariance))
     values, axes = np.linalg.eigh(covariance / np.outer(spread, spread))
     edge = moments.gram_sd * math.sqrt(len(spread)) / 2
@@ -521,6 +519,13 @@ def _moved(
     centre = now.centre + np.linalg.solve(now.whitening, shift) * trust
     line, sd = now.line + now.coefficients(step), now.residual_sd * math.sqrt(left)
     return ScoreCoordinates(centre, whitening, line, sd, np.ones(len(shift)))
+
+
+def shrunk_covariance(scatter: Floats, sd: float, spread: Floats) -> tuple[Floats, Floats]:
+    """Shrink a covariance whose entries have noise `sd` as :func:`shrunk_gram` does."""
+    floor = min(0.25, LEAST_VARIANCE + LEAST_IN_NOISE * sd)
+    np.fill_diagonal(scatter, np.maximum(np.diagonal(scatter), floor))
+    return shrunk_gram(scatter, sd**2 * (1 + np.eye(len(scatter))), spread)
 
 
 def shrunk_gram(gram: Floats, noise: Floats, spread: Floats) -> tuple[Floats, Floats]:

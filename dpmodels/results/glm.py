@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.errors import NotAvailable, shorten
-from dpmodels.inference.links import OF_FAMILY, Link
+from dpmodels.inference.links import LOGIT, OF_FAMILY, RARE, Link, lengthened
 from dpmodels.inference.sandwich import (
+    DETECTION_SDS,
     FAR,
     MIN_PULLED_SDS,
     Sandwich,
@@ -35,9 +36,6 @@ from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Axes, Coder, Floats
 from dpmodels.verbs import documented
 
-# Choices: answers of which 10 % or less are of one kind are rare, as ``|1 - 2p|``; and how much of
-# what a step without end would take off rows with rare answers is known.
-RARE, OPEN = 0.8, 0.9
 # Weights of levels in combinations that are rounding.
 TINY = 1e-9
 
@@ -325,10 +323,10 @@ class CoefficientsFit:
 
     @cached_property
     def _levelled(self) -> NDArray[np.bool_]:
-        """Which coefficients have detected levels; all of them, unless there are several levels."""
+        """Which coefficients have detected levels, of the response or of a factor."""
         fit, curvature, blocks = self.sandwich, self.release.curvature, self.call.blocks
         if blocks == 1 or fit is None or curvature is None:
-            return np.ones(len(self.matrix), dtype=bool)
+            return ~np.isin(np.arange(len(self.matrix)), self._hidden_levels())
         reference, *rest = told_levels(fit, curvature, blocks + 1).tolist()
         return np.repeat([reference and identified for identified in rest], len(self.names))
 
@@ -432,6 +430,25 @@ class CoefficientsFit:
                 odds[at] = (float(params[at]), reference + float(params[at]), reference)
         return odds
 
+    def _hidden_levels(self) -> list[int]:
+        """Return levels that rare answers leave next to no curvature where a long step ends.
+
+        It falls from the start as ``p(1 - p)``; that released at the end may be noise alone.
+        """
+        hidden: list[int] = []
+        bought = self.release.curvature
+        if bought is None or bought.score is None or bought.first is None or bought.end is None:
+            return hidden
+        inverse, away = np.linalg.inv(self.matrix), self.release.coefficients - bought.end
+        back = self.matrix @ away
+        for at, (_, odds, _) in self._level_odds.items():
+            row, along = self._reference_row(self.names[at].partition("[T.")[0]), inverse[:, at]
+            slope, before = LOGIT.slope(odds + np.array([0.0, back[at] + row @ back]))
+            least = DETECTION_SDS * bought.bread_noise.diagonal * before * (along @ along)
+            if abs(math.tanh(odds / 2)) >= RARE and along @ bought.first @ along * slope <= least:
+                hidden.append(at)
+        return hidden
+
     def _reference_row(self, factor: str) -> Floats:
         """Return the combination for a factor's reference, at the centre of the other terms."""
         is_other = [not term.startswith(f"{factor}[T.") for term in self.names]
@@ -458,7 +475,7 @@ class CoefficientsFit:
             start, *odds = self._level_odds[at]
             is_reference, sign = abs(odds[1]) > abs(odds[0]), int(direction[at])
             rate = -math.tanh(odds[1] / 2) if is_reference else math.tanh(odds[0] / 2)
-            return _lengthened(sign * start, sign * rate, ends)
+            return lengthened(sign * start, sign * rate, ends)
         (low, high), units, extension = ends, np.eye(len(direction)), np.zeros(2)
         for factor in {self.names[at].partition("[T.")[0] for at in self._level_odds}:
             places = [at for at in self._level_odds if self.names[at].startswith(f"{factor}[T.")]
@@ -471,7 +488,7 @@ class CoefficientsFit:
                 rate = math.tanh(odd / 2)
                 if abs(weight) > TINY and abs(rate) >= RARE:
                     symmetric = self._end(row @ self.matrix, level, full=full)
-                    excess = np.abs(np.subtract(_lengthened(start, rate, symmetric), symmetric))
+                    excess = np.abs(np.subtract(lengthened(start, rate, symmetric), symmetric))
                     added += abs(weight) * (excess if weight > 0 else excess[::-1])
             extension = np.maximum(extension, added)
         return low - float(extension[0]), high + float(extension[1])
@@ -579,19 +596,3 @@ class CoefficientsFit:
             f'mechanism="{self.release.info.name}" has no intervals with known coverage: fit with '
             'mechanism="objective" or "gradients"'
         )
-
-
-def _lengthened(start: float, rate: float, ends: tuple[float, float]) -> tuple[float, float]:
-    """Lengthen an interval towards rarer answers, of which the curvature falls as they do.
-
-    A step v from where it is known leads to ``-log(1 - kv)/k``, k the rate, and where that has no
-    end the interval has none (docs/theory.md, Theorem 112).
-    """
-    low, high = ends
-    step = (high - start) * rate if rate > 0 else (low - start) * rate
-    if step <= 0 or abs(rate) < RARE:
-        return ends
-    if not step <= OPEN:
-        return math.nan, math.nan
-    end = start - math.log1p(-step) / rate
-    return (low, max(high, end)) if rate > 0 else (min(low, end), high)

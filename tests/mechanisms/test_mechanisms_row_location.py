@@ -45,11 +45,11 @@ def table(rows=4000, often=0.0):
     return {"a": a, "b": b, "y": np.where(label, "yes", "no")}
 
 
-def learnt(data, scales=QUIET, law=GAUSSIAN, **words):
+def learnt(data, scales=QUIET, law=GAUSSIAN, seed=1, **words):
     rows, facts = bound(data, **words)
     expected = {name: scales[name] for name in (*location_shares(facts, law), "sd")}
     plan = RegressionPlan(ZCDP(1.0), (), facts, expected)
-    return locate_rows(rows, plan, seeded(1), law), rows
+    return locate_rows(rows, plan, seeded(seed), law), rows
 
 
 RADII = np.array([0.2, 0.8, 1.6, 5.0])
@@ -137,6 +137,17 @@ def test_terms_have_about_unit_variance_in_the_axes_however_widely_they_are_decl
     values = np.linalg.eigvalsh(within @ within.T / within.shape[1])
     assert values[0] > 0.08
     assert values[1] < 2
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_correlations_beyond_their_noise_are_taken_out_of_the_axes(seed):
+    rng, rows = np.random.default_rng(4), 4000
+    common = rng.normal(size=rows)
+    a, b = (np.sqrt(0.9) * common + np.sqrt(0.1) * rng.normal(size=rows) for _ in range(2))
+    data = {"a": 20 + 2 * a, "b": 30 + 3 * b, "y": np.where(rng.random(rows) < 0.5, "yes", "no")}
+    ball = learnt(data, QUIET | {"second": 50.0}, seed=seed)[0].inner.ball
+    variances = np.linalg.eigvalsh(np.cov(in_axes(data, ball) * ball.radius))
+    assert variances[0] > 0.28, variances
 
 
 def test_the_constant_gives_the_outcome_its_frequency():

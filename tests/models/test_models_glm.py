@@ -211,14 +211,14 @@ def test_a_logit_of_a_count_names_the_family_of_counts():
 
 
 def test_a_weak_direction_costs_the_numbers_on_it_alone():
-    """Of 5,000 rows with numbers correlated by .9 noise hides the difference, not the others."""
+    """Of 5,000 rows with numbers correlated by .98 noise hides the difference, not the others."""
     noise, reported = np.random.default_rng(3), []
     book = dp.codebook(a=(-5, 5), b=(-5, 5), c=(-5, 5), g=["u", "v"], y=dp.Boolean())
     for seed in range(6):
         a = noise.normal(size=5000)
         rows = {
             "a": a,
-            "b": 0.9 * a + np.sqrt(0.19) * noise.normal(size=5000),
+            "b": 0.98 * a + np.sqrt(1 - 0.98**2) * noise.normal(size=5000),
             "c": noise.normal(size=5000),
             "g": noise.choice(["u", "v"], size=5000),
         }

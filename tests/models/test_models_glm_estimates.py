@@ -109,6 +109,21 @@ def test_a_level_without_cases_is_not_identified_and_one_with_few_has_a_longer_l
     assert all(lower_is_longer)
 
 
+@pytest.mark.parametrize("seed", [51, 158])
+def test_a_level_that_noise_gives_curvature_where_a_long_step_ends_is_not_identified(seed):
+    """At log odds near -5.5 the rows of w have no curvature to speak of: the noise had 3 sds."""
+    book = dp.codebook(z=(-4, 4), g=["u", "v", "w"], y=["no", "yes"])
+    rng = np.random.default_rng([113, seed])
+    z = np.clip(rng.normal(size=5_000), -4, 4)
+    g = rng.choice(["u", "v", "w"], 5_000, p=[0.33335, 0.33335, 0.3333])
+    has_case = rng.random(5_000) < expit(-0.3 + 0.8 * z + 0.4 * (g == "v"))
+    rows = {"z": z, "g": g, "y": np.where(has_case & (g != "w"), "yes", "no")}
+    with dp.simulation(seed=seed):
+        result = dp_glm("y ~ z + g", rows, codebook=book, eps=3.0, delta=1e-6)
+    assert result.identified[["Intercept", "z", "g[T.v]"]].all()
+    assert not result.identified["g[T.w]"]
+
+
 def test_predictions_are_those_of_the_coefficients():
     result = fit()
     new = {"a": [0.5, 9.0, np.nan], "b": [2.0, 2.0, 2.0], "g": ["w", "u", "u"]}

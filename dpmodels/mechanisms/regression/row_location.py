@@ -45,6 +45,7 @@ from dpmodels.mechanisms.regression.column_location import (
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.normal_equations import RESOLVED
+from dpmodels.postprocess.score_rounds import shrunk_covariance
 from dpmodels.released import Ball
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson, Predictors
@@ -199,7 +200,8 @@ def uncorrelated(
 ) -> Predictors:
     """Release second moments in these axes; return predictors in axes without correlations.
 
-    The radius is one that no row exceeds within the declared ranges.
+    Correlations are shrunk by what of them may be noise, variances are not: in longer axes of rare
+    levels those without cases would count. No row exceeds the radius within the declared ranges.
     """
     public = plan.facts.predictors
     if not public.terms:
@@ -214,8 +216,12 @@ def uncorrelated(
     origin, scale = np.zeros(unweighted.columns), plan.scales["second"]
     moment, noise = quantile_of_norms.weighted_squares(within, origin, unweighted, scale, entropy)
     unit = (radius / public.share) ** 2 / (location.rows * loss.upper)
-    least = max(2 * noise.off * unit * math.sqrt(public.terms), FLATTEST)
-    axes = _root(moment[terms, terms] * unit, least) @ location.axes
+    second, sd = moment[terms, terms] * unit, noise.off * unit
+    edge = sd * math.sqrt(public.terms)
+    variance = np.maximum(np.diag(second), max(2 * edge, FLATTEST))
+    covariance, _ = shrunk_covariance(second, sd, np.ones(public.terms))
+    ratio = np.sqrt(variance / np.diag(covariance))
+    axes = _root(covariance * np.outer(ratio, ratio), max(edge, FLATTEST)) @ location.axes
     ranges, norm = column_ranges(rows.passes().blocks, rows.scaling), rows.scaling.row_norm
     middle, half = ranges.middle[: public.terms] / norm, ranges.half[: public.terms] / norm
     away = half + np.abs(middle - centre) + 1 / public.lattice.steps
