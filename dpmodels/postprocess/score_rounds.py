@@ -74,8 +74,6 @@ FAR_ROWS, LEAST_KEPT = 5.0, 25.0
 THINNEST = 1e-3
 # A choice: the largest noise sd of a mean square of 1 for which rows are kept longer than LONGEST.
 MOST_NOISE = 0.25
-# A choice: a distance that so many rows are within is taken for a standard deviation.
-MOST_ROWS = 0.75
 
 # Columns of factors, and what they are at each level.
 Levels = list[tuple[slice, Floats]]
@@ -389,26 +387,6 @@ def kept_fraction(normal: Floats, counted: Floats, sd: Floats) -> tuple[Floats, 
     """
     trust = NORMAL_SD**2 / (NORMAL_SD**2 + sd**2)
     return np.clip(normal + trust * (counted - normal), 0.5, 1.0), np.sqrt(trust) * sd
-
-
-def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
-    """Return by column a distance within which most rows are, infinite where noise hides it.
-
-    `within` are noisy shares of the rows up to each distance, shape (columns, distances), sums of
-    cells that have a noise of `sd` each.
-    """
-    noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
-    required = MOST_ROWS + noise
-    reached = (within >= required) & (required < 1)
-    first = np.argmax(reached, axis=1)
-    return np.where(reached.any(axis=1), distances[first], math.inf)
-
-
-def radius_of_few(distances: Floats, within: Floats, sd: float) -> Floats:
-    """Return by column a distance that most rows are beyond, 0 where noise hides it."""
-    noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
-    first = np.argmax(within > np.maximum(1 - MOST_ROWS - noise, 0.0), axis=1)
-    return np.where(first > 0, distances[first - 1], 0.0)
 
 
 def first_coordinates(mean: Floats, covariance: Floats) -> ScoreCoordinates:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpmodels.codebook import Codebook
-from dpmodels.mechanisms.regression.scores import column_ranges
+from dpmodels.mechanisms.regression.column_location import column_ranges
 from dpmodels.noise.lattice import Lattice, lengths, on_lattice, products
 from dpmodels.statistics import score_moments
 from dpmodels.statistics.passes import turn

@@ -40,6 +40,8 @@ from dpmodels.typing import Flags, Floats, Indices
 
 # A choice: bounds may be thousands of times too wide.
 OCTAVES = 24
+# A choice: a distance that so many rows are within is taken for a standard deviation.
+MOST_ROWS = 0.75
 # A choice: the residual is in units of the response, whose variance is worth twice the budget.
 RESPONSE_WEIGHT = 2.0
 # A choice: the second sums are of ranges of so many released sds on both sides.
@@ -325,5 +327,25 @@ def column_distances(
     rows = max(float(within[:, -1].mean()), 1.0)
     distances = farthest * 2.0 ** (-np.arange(OCTAVES, -1, -1) / 2)
     within, noise = within / rows, law.sd * scale / rows
-    outer = score_rounds.radius_of_most(distances, within, noise)
-    return outer, score_rounds.radius_of_few(distances, within, noise), rows
+    outer = _radius_of_most(distances, within, noise)
+    return outer, _radius_of_few(distances, within, noise), rows
+
+
+def _radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
+    """Return by column a distance within which most rows are, infinite where noise hides it.
+
+    `within` are noisy shares of the rows up to each distance, shape (columns, distances), sums of
+    cells that have a noise of `sd` each.
+    """
+    noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
+    required = MOST_ROWS + noise
+    reached = (within >= required) & (required < 1)
+    first = np.argmax(reached, axis=1)
+    return np.where(reached.any(axis=1), distances[first], math.inf)
+
+
+def _radius_of_few(distances: Floats, within: Floats, sd: float) -> Floats:
+    """Return by column a distance that most rows are beyond, 0 where noise hides it."""
+    noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
+    first = np.argmax(within > np.maximum(1 - MOST_ROWS - noise, 0.0), axis=1)
+    return np.where(first > 0, distances[first - 1], 0.0)
