@@ -111,7 +111,7 @@ class LinearFit:
         divisor, origin, unit = self.call.divisor, self.call.origin, self.unit
         slopes = unit / divisor[:-1, None] * self._even[:-1, :-1]
         if self._orthonormal is not None:
-            slopes = np.linalg.solve(self._orthonormal[1].T, slopes.T).T
+            slopes = np.asarray(slopes @ np.linalg.inv(self._orthonormal[1]))
         if not self.model.intercept:
             return self._as_written(slopes), np.zeros(len(slopes))
         matrix = np.zeros((len(divisor), len(divisor)))
