@@ -361,7 +361,7 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
     Residuals were cut at ``row_norm / √2``: those of a score are made to answer a change of the
     coefficients as whole ones do. Along directions that noise hides the line stays as it is, and
     they are stated: nothing is known of combinations that depend on them. Without an intercept
-    such directions of terms may be known by the constant beside them.
+    such directions of terms may be known by the constant beside them: there their rows are added.
     """
     terms, rows = slice(0, len(equations.moments) - 1), max(ball.rows, 1.0)
     spread = np.ones(terms.stop)
@@ -372,9 +372,13 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
     values, axes = np.linalg.eigh(shrunk)
     detectable = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
     hides = values < detectable
-    values = np.where(hides, 1.0 if equations.intercept else detectable, values)
     hidden = np.zeros((len(equations.moments), int(hides.sum())))
     hidden[terms] = axes[:, hides]
+    ridge = np.zeros_like(equations.moments)
+    if equations.intercept:
+        values = np.where(hides, 1.0, values)
+    else:
+        ridge = hidden * (detectable - values[hides]) @ hidden.T * rows
     moments, variance = equations.moments.copy(), equations.variance.copy()
     moments[terms, terms] = (axes * values) @ axes.T * rows
     variance[terms, terms] = remaining * rows**2
@@ -393,7 +397,7 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
         pull[terms, terms] = allowed * equations.response[-1] ** 2
     return replace(
         equations,
-        added_rows=Added(np.zeros_like(moments), pull),
+        added_rows=Added(ridge, pull),
         moments=moments * unit,
         variance=variance * unit**2,
         near_zero=True,
