@@ -54,6 +54,8 @@ class NormalEquations:
     to cells of too few. `near_zero` says that the moments are about a line near the estimate: noise
     in X'X then hardly moves it, and the delta form holds at any strength. `hidden`, shape
     (terms + 2, directions), are orthonormal directions of rows that the noise in X'X hides.
+    `coefficients`, shape (parameters, parameters), makes those of the scaled terms of parameters
+    that are others.
     """
 
     moments: Floats
@@ -65,6 +67,7 @@ class NormalEquations:
     added_rows: Added | None = None
     near_zero: bool = False
     hidden: Floats | None = None
+    coefficients: Floats | None = None
 
     @cached_property
     def whole(self) -> Floats:
@@ -360,28 +363,28 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
 
     Residuals were cut at ``row_norm / √2``: those of a score are made to answer a change of the
     coefficients as whole ones do. Along directions that noise hides the line stays as it is, and
-    they are stated: nothing is known of combinations that depend on them. Without an intercept
-    such directions of terms may be known by the constant beside them: there their rows are added.
+    they are stated: nothing is known of combinations that depend on them.
     """
     terms, rows = slice(0, len(equations.moments) - 1), max(ball.rows, 1.0)
     spread = np.ones(terms.stop)
     if ball.spread is not None:
         spread[1:] = ball.spread[:-1]
-    noise = equations.variance[terms, terms] / rows**2
-    shrunk, remaining = shrunk_gram(equations.moments[terms, terms] / rows, noise, spread)
-    values, axes = np.linalg.eigh(shrunk)
-    detectable = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
-    hides = values < detectable
-    hidden = np.zeros((len(equations.moments), int(hides.sum())))
-    hidden[terms] = axes[:, hides]
-    ridge = np.zeros_like(equations.moments)
-    if equations.intercept:
-        values = np.where(hides, 1.0, values)
-    else:
-        ridge = hidden * (detectable - values[hides]) @ hidden.T * rows
+    basis = np.eye(terms.stop)
+    if not equations.intercept:
+        equations, basis = _orthonormal(equations)
+    used = slice(0, equations.regressors.shape[1])
     moments, variance = equations.moments.copy(), equations.variance.copy()
-    moments[terms, terms] = (axes * values) @ axes.T * rows
-    variance[terms, terms] = remaining * rows**2
+    gram, noise = _turned(moments[terms, terms], variance[terms, terms], basis)
+    shrunk, remaining = shrunk_gram(
+        gram[used, used] / rows, noise[used, used] / rows**2, np.sqrt(basis.T**2 @ spread**2)[used]
+    )
+    values, axes = np.linalg.eigh(shrunk)
+    hides = values < DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
+    values = np.where(hides, 1.0, values)
+    hidden = np.zeros((len(moments), int(hides.sum())))
+    hidden[terms] = basis[:, used] @ axes[:, hides]
+    gram[used, used], noise[used, used] = (axes * values) @ axes.T * rows, remaining * rows**2
+    moments[terms, terms], variance[terms, terms] = _turned(gram, noise, basis.T)
     kept, cut = ball.kept, row_norm / math.sqrt(2)
     if math.isnan(kept):
         kept = kept_whole(max(float(moments[-1, -1]) / rows, 0.0), cut)
@@ -397,12 +400,35 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
         pull[terms, terms] = allowed * equations.response[-1] ** 2
     return replace(
         equations,
-        added_rows=Added(ridge, pull),
+        added_rows=Added(np.zeros_like(moments), pull),
         moments=moments * unit,
         variance=variance * unit**2,
         near_zero=True,
-        hidden=hidden if equations.intercept else None,
+        hidden=hidden,
     )
+
+
+def _orthonormal(equations: NormalEquations) -> tuple[NormalEquations, Floats]:
+    """Return equations in orthonormal combinations of the terms, and a basis that begins with them.
+
+    Without an intercept terms may be far from 0, where they are nearly in proportion, and a
+    constant may be among their combinations, of which nothing else is known.
+    """
+    basis, matrix = np.linalg.qr(equations.regressors[:-1], mode="complete")
+    size = matrix.shape[1]
+    regressors = np.zeros_like(equations.regressors)
+    regressors[:-1] = basis[:, :size]
+    coefficients = np.linalg.inv(matrix[:size])
+    return replace(equations, regressors=regressors, coefficients=coefficients), basis
+
+
+def _turned(moments: Floats, variance: Floats, basis: Floats) -> tuple[Floats, Floats]:
+    """Return moments in another orthonormal basis, and the variances of their noise."""
+    squares, diagonal = basis**2, np.diagonal(variance)
+    # An entry is Σ (b_ki b_lj + b_li b_kj) E_kl over k < l, and Σ b_ki b_kj E_kk.
+    across = np.einsum("ki,kj,kl,li,lj->ij", basis, basis, variance, basis, basis, optimize=True)
+    turned = squares.T @ variance @ squares + across - (squares.T * diagonal) @ squares
+    return np.asarray(basis.T @ moments @ basis), np.asarray(turned)
 
 
 def solved(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -57,27 +57,7 @@ class LinearFit:
 
     @cached_property
     def equations(self) -> normal_equations.NormalEquations:
-        """The equations as released, with their noise, subject to public facts of the columns.
-
-        About a line without an intercept terms may be far from 0, where they are nearly in
-        proportion: their parameters are then those of orthonormal combinations of the terms, as
-        rounding would hide what else is in X'X.
-        """
-        if self._orthonormal is None:
-            return self._of_terms
-        return replace(self._of_terms, regressors=self._orthonormal[0])
-
-    @cached_property
-    def _orthonormal(self) -> tuple[Floats, Floats] | None:
-        """Orthonormal regressors, and the matrix of the terms in them, where they are used."""
-        if self.model.intercept or not self._of_terms.near_zero:
-            return None
-        turned, matrix = np.linalg.qr(self._of_terms.regressors)
-        return turned, matrix
-
-    @cached_property
-    def _of_terms(self) -> normal_equations.NormalEquations:
-        """The equations whose parameters are those of the scaled terms."""
+        """The equations as released, with their noise, subject to public facts of the columns."""
         release, call = self.release, self.call
         equations = normal_equations.released_equations(
             release,
@@ -110,8 +90,8 @@ class LinearFit:
         """Matrix and shift that bring scaled parameters to those of the columns as written."""
         divisor, origin, unit = self.call.divisor, self.call.origin, self.unit
         slopes = unit / divisor[:-1, None] * self._even[:-1, :-1]
-        if self._orthonormal is not None:
-            slopes = np.asarray(slopes @ np.linalg.inv(self._orthonormal[1]))
+        if self.equations.coefficients is not None:
+            slopes = slopes @ self.equations.coefficients
         if not self.model.intercept:
             return self._as_written(slopes), np.zeros(len(slopes))
         matrix = np.zeros((len(divisor), len(divisor)))

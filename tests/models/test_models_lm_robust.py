@@ -88,6 +88,15 @@ def test_a_factor_with_an_empty_and_a_rare_level_has_hc1():
     )
 
 
+def test_about_a_line_without_an_intercept_it_is_hc1():
+    words = {**HUGE, "mechanism": "scores"}
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm("y ~ 0 + x + z", ROWS, **words)
+    reference = sm.OLS.from_formula("y ~ 0 + x + z", ROWS).fit(cov_type="HC1")
+    assert fit.params.to_numpy() == pytest.approx(reference.params.to_numpy(), rel=0.05)
+    assert fit.bse.to_numpy() == pytest.approx(reference.bse.to_numpy(), rel=0.1)
+
+
 @pytest.mark.parametrize("mechanism", ["moments", "adassp"])
 def test_squares_are_bought_at_the_coefficients_that_are_shown(mechanism, monkeypatch):
     solutions = []

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from dpmodels.postprocess import normal_equations
 from dpmodels.postprocess.normal_equations import (
     NormalEquations,
     equations_of_moments,
@@ -41,6 +42,22 @@ def test_without_a_constant_the_origin_is_that_of_the_columns():
     design = 2 * ROWS + shift
     plain = np.linalg.lstsq(design[:, :3], design[:, 3], rcond=None)[0]
     assert least_squares(asked(shift=shift), -math.inf) == pytest.approx(plain, rel=1e-9)
+
+
+def test_moments_in_another_basis_have_the_variances_of_their_independent_noise():
+    rng = np.random.default_rng(4)
+    moments, variance = drawn(np.ones((4, 4)), rng), rng.uniform(1, 2, (4, 4))
+    variance = (variance + variance.T) / 2
+    basis = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    summed = np.zeros((4, 4))
+    for k in range(4):
+        for j in range(k + 1):
+            single = np.zeros((4, 4))
+            single[k, j] = single[j, k] = 1.0
+            summed += variance[k, j] * (basis.T @ single @ basis) ** 2
+    turned, variances = normal_equations._turned(moments, variance, basis)
+    assert turned == pytest.approx(basis.T @ moments @ basis)
+    assert variances == pytest.approx(summed)
 
 
 @pytest.mark.product
