@@ -166,6 +166,23 @@ class Design:
             line[:] = column
 
 
+def constant_combination(blocks: Sequence[Block]) -> Floats | None:
+    """Return coefficients by which columns add to 1 in every row, shape (columns,), if any do.
+
+    Those of a factor that has a column for each of its levels.
+    """
+    start, size = 0, sum(len(block.names) for block in blocks)
+    for block in blocks:
+        columns = slice(start, start := start + len(block.names))
+        if all(isinstance(factor, Category) for factor in block.factors):
+            sums = np.linalg.lstsq(block.points, np.ones(len(block.points)), rcond=None)[0]
+            if np.allclose(block.points @ sums, 1.0, rtol=0.0, atol=1e-12):
+                combination = np.zeros(size)
+                combination[columns] = sums
+                return combination
+    return None
+
+
 def of_blocks(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
     """Return blocks of columns as one design."""
     empty = [np.empty(0)]

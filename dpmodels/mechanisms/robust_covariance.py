@@ -45,6 +45,7 @@ import numpy as np
 from dpmodels.arguments import between, option
 from dpmodels.design import Scaling
 from dpmodels.errors import ArgumentError
+from dpmodels.formula.coding import constant_combination
 from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.add_noise import noised_symmetric
 from dpmodels.mechanisms.measures import OfBase, OfPasses
@@ -141,7 +142,7 @@ class RobustCovariance(OfBase, OfPasses):
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
         widest = law.sd * (math.sqrt(2) if law is add_noise.LAPLACE else 1.0)
         clipped, transform = _clipped_passes(passes, release.ball)
-        equations, theta = solved(release, passes.scaling, self.layout, intercept=self.intercept)
+        equations, theta = solved(release, passes, self.layout, intercept=self.intercept)
         axes, lengths, sampled = whitening(equations, theta, places)
         units = np.full(len(transform) + 1, _radius(release, passes.scaling))
         units[0] = 1.0
@@ -170,9 +171,10 @@ class RobustCovariance(OfBase, OfPasses):
 
 
 def solved(
-    release: MomentsRelease, public: Scaling, layout: Layout | None, *, intercept: bool
+    release: MomentsRelease, passes: Passes, layout: Layout | None, *, intercept: bool
 ) -> tuple[NormalEquations, Floats]:
     """Return the equations as released, and the estimate that a result shows."""
+    public = passes.scaling
     ball, row_norm = release.ball, _radius(release, public)
     centre = public.centre if ball is None else ball.centre
     equations = released_equations(
@@ -180,6 +182,7 @@ def solved(
         row_norm=row_norm,
         shift=None if intercept else centre / public.scale,
         layout=layout,
+        constant=constant_combination(passes.blocks[:-1]) is not None,
     )
     return equations, estimate(equations, release, row_norm)
 

@@ -155,7 +155,7 @@ class WeightedScores(OfBase, OfPasses):
         passes = measured_as(Passes, statistic, "moments")
         strata, adjacency = cap.scores, plan.facts.adjacency
         assert strata is not None
-        equations, theta = solved(release, passes.scaling, self.layout, intercept=self.intercept)
+        equations, theta = solved(release, passes, self.layout, intercept=self.intercept)
         axes, lengths, sampled = whitening(equations, theta, adjacency.places)
         # Expected of a score; weights count in units of a larger cap than those of the moments.
         n_units = max(float(equations.moments[0, 0]) / adjacency.places, 1.0)

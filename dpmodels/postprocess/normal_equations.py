@@ -338,14 +338,24 @@ def equations_of_moments(
 
 
 def released_equations(
-    release: MomentsRelease, *, row_norm: float, shift: Floats | None, layout: Layout | None
+    release: MomentsRelease,
+    *,
+    row_norm: float,
+    shift: Floats | None,
+    layout: Layout | None,
+    constant: bool = False,
 ) -> NormalEquations:
     """Build the equations of a regression from a release; see :func:`equations_of_moments`.
 
-    For rows clipped to another ball the public identities do not hold.
+    For rows clipped to another ball the public identities do not hold. With `constant` a
+    combination of the terms is 1 in every row: about a line the response then counts from its
+    centre, as the noise of what this combination and the number of rows say differs.
     """
     assert release.total is not None
     ball = release.ball
+    is_about_line = ball is not None and not math.isnan(ball.rows)
+    if constant and is_about_line and shift is not None:
+        shift = np.append(shift[:-1], 0.0)
     equations = equations_of_moments(
         *(release.count, release.total, release.second, release.noise),
         row_norm=row_norm,
@@ -353,7 +363,7 @@ def released_equations(
         axes=None if ball is None else ball.axes,
         layout=layout if ball is None else None,
     )
-    if ball is None or math.isnan(ball.rows):
+    if ball is None or not is_about_line:
         return equations
     return about_line(equations, ball, row_norm)
 

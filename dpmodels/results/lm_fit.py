@@ -13,7 +13,7 @@ from scipy.special import chdtrc, ndtri
 
 from dpmodels.errors import NotAvailable
 from dpmodels.formula.centring import ProductMap, centred_sides, product_map
-from dpmodels.formula.coding import NONE, cells
+from dpmodels.formula.coding import NONE, cells, constant_combination
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.sandwich import DETECTION_SDS, filling
@@ -64,6 +64,7 @@ class LinearFit:
             row_norm=call.row_norm,
             shift=None if self.model.intercept else call.origin / call.divisor,
             layout=None if release.ball is not None else layout(call, self.model.weights),
+            constant=self._constant is not None,
         )
         return stepped(equations, release, call.row_norm)
 
@@ -93,13 +94,24 @@ class LinearFit:
         if self.equations.coefficients is not None:
             slopes = slopes @ self.equations.coefficients
         if not self.model.intercept:
-            return self._as_written(slopes), np.zeros(len(slopes))
+            shift = np.zeros(len(slopes))
+            if self._constant is not None and self.equations.near_zero:
+                shift = self._as_written(origin[-1] * self._constant)
+            return self._as_written(slopes), shift
         matrix = np.zeros((len(divisor), len(divisor)))
         matrix[0, 0], matrix[1:, 1:] = unit, slopes
         matrix[0, 1:] = -origin[:-1] @ slopes
         shift = np.zeros(len(divisor))
         shift[0] = origin[-1]
         return self._as_written(matrix), shift
+
+    @cached_property
+    def _constant(self) -> Floats | None:
+        """Coefficients by which the terms add to 1 without an intercept, if any do."""
+        if self.model.intercept:
+            return None
+        sides = centred_sides(sides_of(self.call, self.model.weights), self.call.centres or ())
+        return constant_combination(sides.terms.blocks)
 
     def _as_written(self, matrix: Floats) -> Floats:
         """Bring coefficients of columns with centred products to those of the formula's."""

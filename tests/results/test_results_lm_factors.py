@@ -205,3 +205,18 @@ def test_odd_rows_are_finite_honest_and_silent(kind, words, formula):
         fit.summary().as_text()
     assert np.isfinite(fit.params).all()
     assert not fit.identified.all()
+
+
+def test_means_of_levels_have_the_noise_of_differences_between_them():
+    """About a line: whether a factor stands beside a constant or has all its levels."""
+    rng = np.random.default_rng(3)
+    g = rng.choice(list("abc"), 5_000, p=[0.5, 0.3, 0.2])
+    y = (60 + 10 * (g == "b") + rng.normal(0, 5, 5_000)).clip(0, 100)
+    words = {"codebook": dp.codebook(g=list("abc"), y=(0, 100)), "delta": 1e-6}
+    for seed in range(3):
+        with dp.simulation(seed=seed):
+            means, differences = (
+                dp.dp_lm(formula, {"g": g, "y": y}, eps=0.3, mechanism="scores", **words)
+                for formula in ("y ~ 0 + g", "y ~ g")
+            )
+        assert means.bse_noise.max() < differences.bse_noise.max()
