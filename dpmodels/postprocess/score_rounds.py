@@ -55,6 +55,9 @@ RESOLVED_SKEW, UNSEEN = 1.5, 1.25
 # Choices: its logarithm has an sd between the first two, and at least the third where the variance
 # of residuals is hidden.
 LEAST_SKEWED, MOST_SKEWED, HIDDEN_SKEW = 0.1, 1.2, 0.7
+# A choice: rows that are long are so along few of the terms, so that X'X along these grows by a
+# power of the mean square of all.
+ALONG = 2.5
 # A choice: noise in these counts, per row, times this takes off that caution.
 NOISY = 350.0
 # Choices: the length of a step yet to come; that of a level's rows in units of the radius, which is
@@ -238,7 +241,7 @@ def chosen_limits(
     likely = long if long.any() else np.where(terms.radii == 1.0, 1.0, 0.0)
     within = np.minimum(terms.radii, radius) ** 2 @ likely
     size = within / within[-1]
-    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept / size[:, None]
+    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept / size[:, None] ** ALONG
     noise = noise * np.sqrt(1 + (radius / cut * kept) ** 2 * parameters * EXPECTED_STEP**2)
     weights = np.minimum(1.0, radius / terms.radii) ** 2
     skew = _skew(signed, uneven, rows)

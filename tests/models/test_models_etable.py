@@ -240,7 +240,7 @@ def test_digits_are_those_of_errors(fits):
         ({"stats": "aic"}, "stats='aic': expected"),
         ({"stars": 0.05}, "levels like"),
         ({"stars": [2]}, "between 0 and 1"),
-        ({"labels": "yes"}, "True or False"),
+        ({"labels": "yes"}, "expected True, False"),
         ({"digits": 9}, "1 to 6"),
         ({"level": 95}, "between 0 and 1"),
         ({"ledger": "study.ledger"}, "expected a dp.Ledger"),

@@ -106,7 +106,7 @@ def test_r_squared_is_not_that_of_directions_that_noise_hides(seed):
 
 
 @pytest.mark.expensive
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [2, 3, 5])
 def test_adjusted_r_squared_counts_rows_as_the_degrees_of_freedom_do(seed):
     rng = np.random.default_rng(seed)
     rows = {"x": rng.uniform(0, 50, 4_000), "z": rng.normal(25, 5, 4_000)}
