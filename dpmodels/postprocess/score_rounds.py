@@ -240,8 +240,8 @@ def chosen_limits(
     # Where no length is detected, rows are of the root mean square length.
     likely = long if long.any() else np.where(terms.radii == 1.0, 1.0, 0.0)
     within = np.minimum(terms.radii, radius) ** 2 @ likely
-    size = within / within[-1]
-    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept / size[:, None] ** ALONG
+    size = (within / within[-1])[:, None] ** ALONG
+    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept / size
     noise = noise * np.sqrt(1 + (radius / cut * kept) ** 2 * parameters * EXPECTED_STEP**2)
     weights = np.minimum(1.0, radius / terms.radii) ** 2
     skew = _skew(signed, uneven, rows)
