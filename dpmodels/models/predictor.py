@@ -48,6 +48,8 @@ from dpmodels.verbs import VERBS
 SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
 # Choices: assumed rows that are stored, and releases of a prediction and of a warning.
 BLOCK: Final = 1_024
+# The largest number of rows for which a result predicts its noise at other budgets: a choice.
+MOST_ROWS: Final = 100_000_000
 # Assumed rows with weights that are stored, and how many weights they have: choices.
 MOST_WEIGHTED, DISTINCT_WEIGHTS = 100_000, 30
 FITS: Final = 8
@@ -306,6 +308,8 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
             "at_budgets() needs a result of one call, a public number of rows, and one row a "
             "person; dp.plan() predicts others"
         )
+    if n_rows > MOST_ROWS:  # As noise may make a private number of rows
+        raise errors.NotAvailable(f"at_budgets() predicts for up to {MOST_ROWS:,} rows")
     mechanism = "auto" if fit.call.reason else fit.release.info.name
     predictions = {
         guarantee.describe(): _noise(_spec_at(request, guarantee), mechanism, int(n_rows))

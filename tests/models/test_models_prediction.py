@@ -417,3 +417,13 @@ def test_warned_calls_have_no_standard_errors_and_others_have(verb):
         call = HOPELESS[verb]
         assert bool(told(call, data=table(rows=rows), eps=eps)) == hopeless
         assert result < 9 if hopeless else result > 3
+
+
+def test_a_number_of_rows_that_is_noise_is_not_predicted_for():
+    words = {"codebook": dp.codebook(a=(0, 1), b=(0, 1)), "adjacency": "add-remove"}
+    rows = {"a": [0.2, 0.9, 0.4], "b": [0.1, 0.7, 0.5]}
+    with dp.simulation(seed=3):
+        fit = dp.dp_lm("b ~ a", rows, eps=1e-10, mechanism="moments", **words)
+    assert fit.nobs > 1e8
+    with pytest.raises(NotAvailable, match="up to 100,000,000 rows"):
+        fit.at_budgets()
