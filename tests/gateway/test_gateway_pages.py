@@ -273,7 +273,7 @@ def test_an_error_after_the_charge_looks_like_a_time_out(gate, ann):
 
 @pytest.mark.product
 def test_an_answer_is_handed_out_by_the_public_clock(tmp_path):
-    service, tokens = started(tmp_path, tick=3600.0, least_seconds=2.0)
+    service, tokens = started(tmp_path, tick=3600.0, n_at_most=100)
     with serving(service) as url:
         gate = (url, service, tokens)
         ann, eve = signed_in(gate, "ann"), signed_in(gate, "eve")
