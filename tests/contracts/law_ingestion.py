@@ -70,9 +70,7 @@ class Observer(Witness):
             self.private = private
             raise Reached
 
-    def measured(
-        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
-    ) -> None:
+    def measured(self, joint: Any, statistics: Sequence[Any]) -> None:
         self.statistics = statistics
         raise Reached
 

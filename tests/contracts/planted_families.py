@@ -71,10 +71,10 @@ def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:
         return (response - np.exp(np.minimum(linear, 9.0))) / self.clip
 
     def unheld(rows, lattice):
-        rows[:] = np.rint(rows * lattice.steps)
+        return np.rint(rows * lattice.steps)
 
     patch.setattr(Poisson, "pull", pull)
-    patch.setattr(gradient, "_round", unheld)
+    patch.setattr(gradient, "on_lattice", unheld)
 
 
 def a_gradient_has_no_noise(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ PRIVATE = import_module("dpmodels.design.private")
 def cells_are_rounded_up(patch: pytest.MonkeyPatch) -> None:
     """Away from zero, after the norm was held with room for rounding to the nearest."""
 
-    def rounded_up(coded, factor, shift, lattice, out, squares=None, ends=()):
+    def rounded_up(coded, factor, shift, lattice, out, squares=None, ends=(), extremes=None):
         rows = out
         in_range = np.clip(coded, *(end[:, None] for end in ends)) if ends else np.stack(coded)
         rows[:] = (in_range * factor[:, None] - shift[:, None]) * lattice.steps
@@ -35,10 +35,10 @@ def the_norm_of_the_constant_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Terms of length 1 beside a constant, and nothing that holds both together."""
 
     def unheld(rows, lattice):
-        rows[:] = np.rint(rows * lattice.steps)
+        return np.rint(rows * lattice.steps)
 
     patch.setattr(Predictors, "share", 1.0)
-    patch.setattr(gradient, "_round", unheld)
+    patch.setattr(gradient, "on_lattice", unheld)
 
 
 def _but_the_last(function, replacement):

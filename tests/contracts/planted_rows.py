@@ -84,7 +84,7 @@ def sums_are_dropped_at_the_carry(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_level_of_clipped_rows_forgets_a_band(patch: pytest.MonkeyPatch) -> None:
-    products = CLIPPED._products
+    products = CLIPPED._by_band
 
     def forgetful(block, lattice, halvings):
         result = products(block, lattice, halvings)
@@ -92,7 +92,7 @@ def a_level_of_clipped_rows_forgets_a_band(patch: pytest.MonkeyPatch) -> None:
             result.pop(CLIPPED.Band(1, at_surface=True), None)
         return result
 
-    patch.setattr(CLIPPED, "_products", forgetful)
+    patch.setattr(CLIPPED, "_by_band", forgetful)
 
 
 def an_empty_sum_is_warned_of(patch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ numbers, days, levels, labels, missing codes, undeclared levels and ids, and not
 import datetime as dt
 import sqlite3
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from importlib import import_module
 
@@ -75,6 +76,8 @@ def _array(cells):
     array = np.asarray(cells)
     is_logical = [isinstance(cell, bool) for cell in cells]
     is_kept = array.ndim == 1 and array.dtype.kind not in "US" and len(set(is_logical)) == 1
+    if is_kept and array.dtype.kind == "M":  # Of a finer unit times may overflow in silence
+        is_kept = all(pd.isna(cell) or cell == at for cell, at in zip(cells, array, strict=True))
     return array if is_kept else objects(cells)
 
 
@@ -203,12 +206,16 @@ def missing_times_are_empty_text(patch):
 
 
 def missing_codes_are_compared_as_text(patch):
-    def known(cells, read, missing):
-        texts = set(map(str, missing))
-        is_missing = [str(cell) in texts for cell in cells.tolist()]
-        return np.where(is_missing, np.nan, read(cells))
+    as_declared = DESIGN._as_declared
 
-    patch.setattr(DESIGN, "_known", known)
+    def known(declared, cells):
+        if isinstance(declared, dp.Categorical) or isinstance(cells, CONVERT.Coded):
+            return as_declared(declared, cells)
+        texts = set(map(str, declared.missing))
+        is_missing = [str(cell) in texts for cell in cells.tolist()]
+        return np.where(is_missing, np.nan, as_declared(replace(declared, missing=()), cells))
+
+    patch.setattr(DESIGN, "_as_declared", known)
 
 
 def levels_are_numbered_by_appearance(patch):
