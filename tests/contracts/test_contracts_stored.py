@@ -19,13 +19,13 @@ LISTED = {
     *("paired", "partition", "peeling", "permute_and_flip", "ppca", "quilt", "ranges", "refined"),
     *("residual", "rounds", "rounds_pure", "scores", "separate", "tree"),
 }
+# Of few rows its axes follow from noise, and are those of the kernel of the linear algebra.
+DELICATE = ("scores", "scores_pure")
 ORDINARY = [
     case
     for case in in_turn(CASES, by=lambda case: (case.mechanism, case.kind))
-    if case.mechanism.name not in LISTED
+    if case.mechanism.name not in {*LISTED, *DELICATE}
 ]
-# Of few rows its axes follow from noise, and are those of the kernel of the linear algebra.
-DELICATE = ("scores", "scores_pure")
 # An optimisation of its scales takes 50 ms a plan.
 SLOW_PLANS = ("adaptive", "adaptive_pure")
 
