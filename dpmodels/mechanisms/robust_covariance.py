@@ -182,7 +182,7 @@ def solved(
         row_norm=row_norm,
         shift=None if intercept else centre / public.scale,
         layout=layout,
-        constant=constant_combination(passes.blocks[:-1]) is not None,
+        constant=not intercept and constant_combination(passes.blocks[:-1]) is not None,
     )
     return equations, estimate(equations, release, row_norm)
 

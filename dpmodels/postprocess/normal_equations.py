@@ -379,22 +379,27 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
     spread = np.ones(terms.stop)
     if ball.spread is not None:
         spread[1:] = ball.spread[:-1]
-    basis = np.eye(terms.stop)
+    basis = None
     if not equations.intercept:
         equations, basis = _orthonormal(equations)
+        spread = np.sqrt(basis.T**2 @ spread**2)
     used = slice(0, equations.regressors.shape[1])
     moments, variance = equations.moments.copy(), equations.variance.copy()
-    gram, noise = _turned(moments[terms, terms], variance[terms, terms], basis)
+    gram, noise = moments[terms, terms], variance[terms, terms]  # Views, unless they are turned
+    if basis is not None:
+        gram, noise = _turned(gram, noise, basis)
     shrunk, remaining = shrunk_gram(
-        gram[used, used] / rows, noise[used, used] / rows**2, np.sqrt(basis.T**2 @ spread**2)[used]
+        gram[used, used] / rows, noise[used, used] / rows**2, spread[used]
     )
     values, axes = np.linalg.eigh(shrunk)
     hides = values < DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
     values = np.where(hides, 1.0, values)
     hidden = np.zeros((len(moments), int(hides.sum())))
-    hidden[terms] = basis[:, used] @ axes[:, hides]
+    hidden[used] = axes[:, hides]
     gram[used, used], noise[used, used] = (axes * values) @ axes.T * rows, remaining * rows**2
-    moments[terms, terms], variance[terms, terms] = _turned(gram, noise, basis.T)
+    if basis is not None:
+        hidden[terms] = basis @ hidden[terms]
+        moments[terms, terms], variance[terms, terms] = _turned(gram, noise, basis.T)
     kept, cut = ball.kept, row_norm / math.sqrt(2)
     if math.isnan(kept):
         kept = kept_whole(max(float(moments[-1, -1]) / rows, 0.0), cut)
@@ -436,8 +441,10 @@ def _turned(moments: Floats, variance: Floats, basis: Floats) -> tuple[Floats, F
     """Return moments in another orthonormal basis, and the variances of their noise."""
     squares, diagonal = basis**2, np.diagonal(variance)
     # An entry is Σ (b_ki b_lj + b_li b_kj) E_kl over k < l, and Σ b_ki b_kj E_kk.
-    across = np.einsum("ki,kj,kl,li,lj->ij", basis, basis, variance, basis, basis, optimize=True)
-    turned = squares.T @ variance @ squares + across - (squares.T * diagonal) @ squares
+    turned = squares.T @ variance @ squares - (squares.T * diagonal) @ squares
+    for column, line in zip(basis.T, turned, strict=True):
+        products = column[:, None] * basis
+        line += (products * (variance @ products)).sum(axis=0)
     return np.asarray(basis.T @ moments @ basis), np.asarray(turned)
 
 
